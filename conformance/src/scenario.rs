@@ -1,0 +1,51 @@
+//! The scenario language: what a scenario says, how its file is read, and what it means.
+//!
+//! A scenario is a YAML file under `scenarios/`. Its steps act or wait, one thing at a time; its
+//! expectations (`then`) are about the whole history; its witness names what must be found in the
+//! history for the verdict to count. Steps, expectations and witness share one small language of
+//! [facts](Fact), and one evaluator decides them.
+
+mod action;
+mod expectation;
+mod fact;
+mod given;
+mod words;
+
+pub use action::{Action, Deadline, EndAs, Priority, Step, SubmitKind};
+pub use expectation::{Claim, Expectation, Scope, Witness};
+pub use fact::{
+    AdmissionIs, CalledFact, ControllerFact, Fact, JobSetFact, PodFact, PreflightVerdict,
+    ReplicaIs, RunningFact, TrainJobFact, WorkloadFact,
+};
+pub use given::{Given, Mode, Need, PreflightPolicy};
+pub use words::{AdapterCall, JobName, Place, Target, TargetKind};
+
+use dispatch_contract::rules::RuleId;
+
+/// A scenario whose file was read and checked: every job that it names exists by then, every rule
+/// is in the contract.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scenario {
+    /// Its path under `scenarios/`, without extension, such as `readmission/foreign-workload`.
+    pub id: String,
+    /// What it shows, as a sentence.
+    pub title: String,
+    /// Why it is worth showing.
+    pub why: String,
+    /// The rules that it proves.
+    pub proves: Vec<RuleId>,
+    /// What a cluster must be able to do for it.
+    pub needs: Vec<Need>,
+    /// Whether nothing else may run on the cluster meanwhile.
+    pub alone: bool,
+    /// What is there before the first step.
+    pub given: Given,
+    /// What is done, in order.
+    pub steps: Vec<Step>,
+    /// What must be so in the history.
+    pub then: Vec<Expectation>,
+    /// What must be found in the history for the verdict to count; never empty.
+    pub witness: Vec<Witness>,
+    /// SHA-256 of the file's bytes, in lower-case hexadecimal.
+    pub digest: String,
+}

@@ -1,0 +1,220 @@
+//! Steps: what a scenario does and what it waits for.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use dispatch_contract::ErrorKind;
+use dispatch_contract::rules::RuleId;
+
+use super::{Fact, JobName, Place, Target};
+
+/// One step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Where it stands in the file.
+    pub place: Place,
+    /// The step as the file has it, on one line.
+    pub text: String,
+    /// What it does or waits for.
+    pub action: Action,
+}
+
+/// What a step does or waits for.
+///
+/// A call of the adapter has to succeed unless the step says how it is refused; a call that answers
+/// anything else than the step says breaks the step, and so the scenario.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// The adapter's Start, of a job with one node.
+    Start {
+        /// The job, from here on.
+        job: JobName,
+        /// The CPUs that its one pod asks for.
+        cpu: u32,
+        /// Its `WorkloadPriorityClass`.
+        priority: Option<Priority>,
+        /// The kind of error that is expected; then nothing may have been created.
+        refused: Option<ErrorKind>,
+    },
+    /// Somebody else than dispatch creates a job in the same `ClusterQueue`.
+    Submit {
+        /// The job, from here on.
+        job: JobName,
+        /// What it is.
+        kind: SubmitKind,
+        /// The CPUs that its one pod asks for.
+        cpu: u32,
+        /// Labels on it, beside the queue's.
+        labels: BTreeMap<String, String>,
+    },
+    /// The adapter's Open.
+    Open {
+        /// The job.
+        job: JobName,
+    },
+    /// The adapter's Release.
+    Release {
+        /// The job.
+        job: JobName,
+        /// The kind of error that is expected.
+        refused: Option<ErrorKind>,
+    },
+    /// The adapter's Status, once.
+    Status {
+        /// The job.
+        job: JobName,
+        /// The state that it has to answer, by the names of [`dispatch_contract::State::name`].
+        state: &'static str,
+    },
+    /// The adapter's List, once.
+    List {
+        /// The jobs that it has to answer: these and no others, in any order.
+        jobs: Vec<JobName>,
+    },
+    /// The adapter's Preflight.
+    Preflight {
+        /// Whether it has to find the gate unproved.
+        observe_only: bool,
+        /// Rules that have to be among its reasons.
+        because: Vec<RuleId>,
+    },
+    /// Waits until a fact is true.
+    Until {
+        /// The fact.
+        fact: Fact,
+        /// By when.
+        deadline: Deadline,
+        /// The rule that is broken when the deadline passes. Without one the scenario is
+        /// incomplete then.
+        or_breaks: Option<RuleId>,
+    },
+    /// From now on the job's pods stay Terminating when they are deleted, until they are let go.
+    Linger {
+        /// The job.
+        job: JobName,
+    },
+    /// The job's lingering pods end, and its later ones no longer linger.
+    LetGo {
+        /// The job.
+        job: JobName,
+    },
+    /// The containers of the job's running pods end.
+    End {
+        /// The job.
+        job: JobName,
+        /// How.
+        end: EndAs,
+    },
+    /// An administrator deletes something of a job, with background propagation.
+    Delete {
+        /// What.
+        target: Target,
+    },
+    /// A replica of the controller is asked to stop (SIGTERM), and has stopped when the step ends.
+    StopController {
+        /// Its number, from 0.
+        replica: u32,
+    },
+    /// A replica of the controller that was stopped is started, and is ready when the step ends.
+    StartController {
+        /// Its number, from 0.
+        replica: u32,
+    },
+    /// Kueue is restarted with these feature gates, and serves when the step ends.
+    Kueue {
+        /// The feature gates, by name.
+        feature_gates: BTreeMap<String, bool>,
+    },
+}
+
+impl Action {
+    /// The word that names the step in a scenario.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Start { .. } => "start",
+            Self::Submit { .. } => "submit",
+            Self::Open { .. } => "open",
+            Self::Release { .. } => "release",
+            Self::Status { .. } => "status",
+            Self::List { .. } => "list",
+            Self::Preflight { .. } => "preflight",
+            Self::Until { .. } => "until",
+            Self::Linger { .. } => "linger",
+            Self::LetGo { .. } => "let-go",
+            Self::End { .. } => "end",
+            Self::Delete { .. } => "delete",
+            Self::StopController { .. } => "stop-controller",
+            Self::StartController { .. } => "start-controller",
+            Self::Kueue { .. } => "kueue",
+        }
+    }
+}
+
+/// The two priorities that jobs of a scenario have: one preempts the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Priority {
+    /// Is preempted.
+    Low,
+    /// Preempts.
+    High,
+}
+
+impl Priority {
+    /// The word for it in a scenario.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::High => "high",
+        }
+    }
+}
+
+/// What somebody else than dispatch submits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SubmitKind {
+    /// A `TrainJob` whose name is not of dispatch's grammar.
+    TrainJob,
+    /// A plain `batch/v1` Job.
+    Job,
+}
+
+/// How the containers of pods end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndAs {
+    /// With exit code 0.
+    Succeeded,
+    /// With another exit code.
+    Failed,
+}
+
+/// By when a step has to be done. A class and not a number, so that a scenario says nothing of how
+/// fast a cluster is; stretched for slow clusters, never for the contract's own windows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deadline {
+    /// One controller, or Kueue, reacts to one change.
+    Reaction,
+    /// A chain of controllers brings pods up or down: Kueue, Trainer, `JobSet`, Job, scheduler,
+    /// kubelet.
+    Chain,
+}
+
+impl Deadline {
+    /// The time that it gives, before it is stretched.
+    pub fn limit(self) -> Duration {
+        match self {
+            Self::Reaction => Duration::from_secs(30),
+            Self::Chain => Duration::from_mins(1),
+        }
+    }
+
+    /// The class that a fact needs when it is waited for.
+    pub fn of(fact: &Fact) -> Self {
+        match fact {
+            Fact::Running(_) | Fact::Pod(_) | Fact::Gone(_) | Fact::Ended { .. } => Self::Chain,
+            Fact::Together(facts) if facts.iter().any(|fact| Self::of(fact) == Self::Chain) => {
+                Self::Chain
+            }
+            _ => Self::Reaction,
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Facts: the small language that steps, expectations and witness share.
+
+use dispatch_contract::AdmissionCount;
+use dispatch_contract::resources::CheckState;
+
+use super::{AdapterCall, EndAs, JobName, Target};
+
+/// Something that is so, or is not so, at a point of a history.
+///
+/// Attributes that are absent ask for nothing. A fact about an object that does not exist is false.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fact {
+    /// `workload: train`: the job's Workload is like this.
+    Workload(WorkloadFact),
+    /// `trainjob: train`: the job's `TrainJob` is there, and like this.
+    TrainJob(TrainJobFact),
+    /// `jobset: train`: the job's `JobSet` is there, and like this.
+    JobSet(JobSetFact),
+    /// `running: train`: the job has live pods, and all of them run: phase Running, not
+    /// Terminating.
+    Running(RunningFact),
+    /// `pod-of: train`: the job has a live pod like this.
+    Pod(PodFact),
+    /// `gone: pods-of train`: there is none of it left. Pods that have ended count as gone.
+    Gone(Target),
+    /// `ended: train`: the job ended, by its own condition.
+    Ended {
+        /// The job.
+        job: JobName,
+        /// How: [`EndAs::Succeeded`] is the condition Complete.
+        end: EndAs,
+    },
+    /// `called: open`: the adapter was called so. True from just before the call on.
+    Called(CalledFact),
+    /// `controller: 0`: a replica of the controller is like this.
+    Controller(ControllerFact),
+    /// `admission-check: active`: the scenario's `AdmissionCheck` has the condition Active.
+    AdmissionCheckActive {
+        /// Whether it has, or has not.
+        active: bool,
+    },
+    /// `preflight: proved`: what the last preflight found.
+    Preflight(PreflightVerdict),
+    /// `together: [...]`: all of them are true at one point.
+    Together(Vec<Fact>),
+}
+
+/// What is asked of a Workload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkloadFact {
+    /// The job whose Workload it is; `probe` is preflight's.
+    pub job: JobName,
+    /// Whether Kueue holds it for a gate: `QuotaReserved` is False with the reason
+    /// `AdmissionGated`.
+    pub gated: Option<bool>,
+    /// The condition `QuotaReserved`.
+    pub quota_reserved: Option<bool>,
+    /// The state of dispatch's check on it.
+    pub check: Option<CheckState>,
+    /// The condition Admitted.
+    pub admitted: Option<bool>,
+    /// The condition Evicted.
+    pub evicted: Option<bool>,
+    /// `names: pods-of train`: the message of dispatch's check names each live pod of that job.
+    pub names_pods_of: Option<JobName>,
+}
+
+/// What is asked of a `TrainJob`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrainJobFact {
+    /// The job.
+    pub job: JobName,
+    /// Whether `spec.suspend` is true.
+    pub suspended: Option<bool>,
+    /// Whether it carries the opened mark.
+    pub opened: Option<bool>,
+    /// Whether it carries the ended mark.
+    pub ended_mark: Option<bool>,
+    /// A, as its annotation has it.
+    pub admission: Option<AdmissionIs>,
+}
+
+/// What is asked of a `JobSet`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobSetFact {
+    /// The job.
+    pub job: JobName,
+    /// That it is the job's nth `JobSet`, counted by UID from 1.
+    pub nth: Option<u32>,
+    /// Whether `spec.suspend` is true.
+    pub suspended: Option<bool>,
+}
+
+/// What is asked of a running job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunningFact {
+    /// The job.
+    pub job: JobName,
+    /// Which execution runs, counted from 1.
+    pub execution: Option<u32>,
+    /// A, as all its live pods carry it.
+    pub admission: Option<AdmissionIs>,
+}
+
+/// What is asked of a pod.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PodFact {
+    /// The job.
+    pub job: JobName,
+    /// Whether its deletion was asked for.
+    pub terminating: Option<bool>,
+    /// A, as it carries it.
+    pub admission: Option<AdmissionIs>,
+}
+
+/// What is asked of an admission count. An absent one is not an empty one, and not 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AdmissionIs {
+    /// It is readable and equal.
+    Exactly(AdmissionCount),
+    /// There is no such annotation.
+    Absent,
+}
+
+/// What is asked of the adapter's calls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CalledFact {
+    /// The call.
+    pub call: AdapterCall,
+    /// The job that it was for.
+    pub job: Option<JobName>,
+}
+
+/// What is asked of a replica of the controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ControllerFact {
+    /// Its number, from 0.
+    pub replica: u32,
+    /// What it is.
+    pub is: ReplicaIs,
+}
+
+/// What a replica is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReplicaIs {
+    /// It serves.
+    Ready,
+    /// It has stopped, was killed, or died.
+    Stopped,
+}
+
+/// What preflight found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PreflightVerdict {
+    /// The gate holds.
+    Proved,
+    /// It does not, or that could not be proved.
+    ObserveOnly,
+}

@@ -1,0 +1,141 @@
+//! The words that steps, facts and expectations share.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A place in a scenario file. Both counts begin at 1; columns count characters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Place {
+    /// The line.
+    pub line: usize,
+    /// The column.
+    pub column: usize,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.line, self.column)
+    }
+}
+
+/// The name that a scenario gives to a job. The object in the cluster has a name of its own.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct JobName(String);
+
+impl JobName {
+    /// The reserved name of preflight's probes.
+    pub const PROBE: &str = "probe";
+
+    /// A name. `None` unless it is 1 to 20 lower-case letters, digits and hyphens that begin with
+    /// a letter: the suite makes names of objects from it, and those have little room.
+    pub fn new(text: &str) -> Option<Self> {
+        let letters =
+            text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
+        let begins = text.bytes().next().is_some_and(|byte| byte.is_ascii_lowercase());
+        (letters && begins && text.len() <= 20 && !text.ends_with('-'))
+            .then(|| Self(text.to_owned()))
+    }
+
+    /// The name as the scenario has it.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether it stands for preflight's probes, which no step starts.
+    pub fn is_probe(&self) -> bool {
+        self.0 == Self::PROBE
+    }
+}
+
+impl fmt::Display for JobName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Things of a job, such as `pods-of train`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Target {
+    /// Which of its things.
+    pub kind: TargetKind,
+    /// The job.
+    pub of: JobName,
+}
+
+/// The things of a job that steps and facts speak of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TargetKind {
+    /// Its pods: those that a `JobSet` or Job of it made.
+    Pods,
+    /// Its `JobSet`.
+    JobSet,
+    /// Its `TrainJob`.
+    TrainJob,
+}
+
+impl TargetKind {
+    /// Every kind, in the order of the documentation.
+    pub const ALL: [Self; 3] = [Self::Pods, Self::JobSet, Self::TrainJob];
+
+    /// The word for it in a scenario.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pods => "pods-of",
+            Self::JobSet => "jobset-of",
+            Self::TrainJob => "trainjob-of",
+        }
+    }
+}
+
+impl FromStr for Target {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (word, job) = text.split_once(' ').ok_or("expected such as `pods-of train`")?;
+        let kind = TargetKind::ALL.into_iter().find(|kind| kind.as_str() == word);
+        let kind = kind.ok_or_else(|| format!("there is no `{word}` to speak of"))?;
+        let of = JobName::new(job.trim()).ok_or_else(|| format!("`{job}` is not a job's name"))?;
+        Ok(Self { kind, of })
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.kind.as_str(), self.of)
+    }
+}
+
+/// The calls of an adapter, as facts name them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AdapterCall {
+    /// Start.
+    Start,
+    /// Open.
+    Open,
+    /// Status.
+    Status,
+    /// Release.
+    Release,
+    /// Preflight.
+    Preflight,
+    /// List.
+    List,
+}
+
+impl AdapterCall {
+    /// Every call, in the order of the documentation.
+    pub const ALL: [Self; 6] =
+        [Self::Start, Self::Open, Self::Status, Self::Release, Self::Preflight, Self::List];
+
+    /// The word for it, in scenarios and histories.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::Open => "open",
+            Self::Status => "status",
+            Self::Release => "release",
+            Self::Preflight => "preflight",
+            Self::List => "list",
+        }
+    }
+}
