@@ -1,0 +1,19 @@
+//! What happened in a run: the events, the file they are kept in, and the read model that
+//! expectations and judges ask.
+//!
+//! A history is the only thing that a verdict is made from. It is written as the run goes, can be
+//! judged again later and alone, and is untrusted when it is read back.
+
+mod event;
+mod execution;
+mod model;
+mod trail;
+
+pub use event::{
+    Begin, CallAnswered, CallInvoked, CallOutcome, Change, End, EndedBy, Event, Gap, JobNamed,
+    Kind, Mode, ObjectVersion, Request, Role, SCHEMA, StepBegan, StepEnded, StepFailed,
+    SubjectChange, SubjectChanged, Verb, What,
+};
+pub use execution::Execution;
+pub use model::{Answered, Call, History};
+pub use trail::{Object, Trail, Version};

@@ -1,0 +1,443 @@
+//! What a history is made of: one event a line.
+
+use std::collections::BTreeMap;
+
+use dispatch_contract::CallError;
+use dispatch_contract::rules::RuleId;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The schema that is written: a name and a major number. A field or a variant that older readers
+/// would misread asks for the next major; older majors stay readable.
+pub const SCHEMA: &str = "dispatch-history/1";
+
+/// One thing that happened.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Event {
+    /// The number of the event, rising by one from 0: a number that is left out is a gap.
+    pub seq: u64,
+    /// When it was recorded, by the wall clock of the machine that records.
+    pub at: Timestamp,
+    /// Nanoseconds since `begin`, by the monotonic clock.
+    pub elapsed_ns: u64,
+    /// The store's revision: of a version, its own; of a call, a step or a subject's change, the
+    /// store's latest one, read immediately before a call is invoked or a step begins, and after a
+    /// call is answered or a step ends. It orders events of all kinds; the order of arrival does
+    /// not. `None` where no order can be had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub order: Option<u64>,
+    /// What happened.
+    pub what: What,
+}
+
+/// What happened, as an object with one key.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum What {
+    /// The first event: what is run, and what judges need to know of it.
+    Begin(Box<Begin>),
+    /// A job of the scenario got its name in the cluster.
+    JobNamed(JobNamed),
+    /// A version of a Kubernetes object.
+    Version(Box<ObjectVersion>),
+    /// Something was not recorded: what was missed cannot be known.
+    Gap(Gap),
+    /// A call to the adapter, as it was sent.
+    CallInvoked(CallInvoked),
+    /// What became of a call.
+    CallAnswered(CallAnswered),
+    /// A step of the scenario began.
+    StepBegan(StepBegan),
+    /// A step of the scenario ended as it should.
+    StepEnded(StepEnded),
+    /// A step of the scenario failed.
+    StepFailed(StepFailed),
+    /// A process that is judged started, stopped or died.
+    Subject(SubjectChanged),
+    /// A request of a subject to the API server, as the proxy saw it. Reserved: nothing writes it
+    /// yet, and rules about requests are not applicable without it.
+    Request(Request),
+    /// The last event.
+    End(End),
+}
+
+/// What is run, and what judges need to know of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Begin {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// The id of the run.
+    pub run: String,
+    /// The id of the scenario: its path under `scenarios/`, without extension.
+    pub scenario: String,
+    /// SHA-256 of the scenario file, in hexadecimal.
+    pub digest: String,
+    /// The rules that the scenario proves: for these, inconclusive matters.
+    #[serde(default)]
+    pub proves: Vec<RuleId>,
+    /// The name of the cluster's kind: `simulated`, `local`, `kind`, `existing`.
+    pub cluster: String,
+    /// The version of each component, by its name.
+    #[serde(default)]
+    pub versions: BTreeMap<String, String>,
+    /// With Kueue, or plain.
+    pub mode: Mode,
+    /// The namespace of the scenario's objects.
+    pub namespace: String,
+    /// The name of the `AdmissionCheck`; `None` in plain mode.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub admission_check: Option<String>,
+    /// The `controllerName` that the `AdmissionCheck` names; `None` in plain mode.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub controller_name: Option<String>,
+    /// The `ClusterQueue` of the scenario; `None` in plain mode.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster_queue: Option<String>,
+    /// Other names that the scenario has to itself (`LocalQueue`, Lease, flavor, runtime), by kind.
+    #[serde(default)]
+    pub objects: BTreeMap<String, String>,
+    /// What the scenario does to Kueue's feature gates.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub feature_gates: BTreeMap<String, bool>,
+    /// Mutant that is run in place of the reference, by its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mutant: Option<String>,
+}
+
+/// How dispatch opens its objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// By Kueue's gate annotation.
+    Kueue,
+    /// By `spec.suspend`.
+    Plain,
+}
+
+/// A job of the scenario and its name in the cluster.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct JobNamed {
+    /// What the scenario calls it.
+    pub job: String,
+    /// `TrainJob`, or `Job` for a plain batch Job.
+    pub kind: Kind,
+    /// Its name in the namespace.
+    pub name: String,
+    /// Its UID, once it is known. A later event of the same job adds it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uid: Option<String>,
+    /// Whether dispatch's adapter makes it. A foreign one is made by the suite itself.
+    pub dispatch: bool,
+}
+
+/// The kinds that are recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Kind {
+    /// Of Trainer.
+    TrainJob,
+    /// Of Kueue.
+    Workload,
+    /// Of `JobSet`.
+    JobSet,
+    /// Of `batch/v1`.
+    Job,
+    /// Of `v1`.
+    Pod,
+    /// Of Kueue, without namespace.
+    AdmissionCheck,
+    /// Of Kueue, without namespace.
+    ClusterQueue,
+    /// Of Kueue.
+    LocalQueue,
+    /// Of `coordination.k8s.io/v1`.
+    Lease,
+    /// Of `v1`: what a controller says of an object.
+    Event,
+}
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Self; 10] = [
+        Self::TrainJob,
+        Self::Workload,
+        Self::JobSet,
+        Self::Job,
+        Self::Pod,
+        Self::AdmissionCheck,
+        Self::ClusterQueue,
+        Self::LocalQueue,
+        Self::Lease,
+        Self::Event,
+    ];
+
+    /// The kind as Kubernetes spells it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::TrainJob => "TrainJob",
+            Self::Workload => "Workload",
+            Self::JobSet => "JobSet",
+            Self::Job => "Job",
+            Self::Pod => "Pod",
+            Self::AdmissionCheck => "AdmissionCheck",
+            Self::ClusterQueue => "ClusterQueue",
+            Self::LocalQueue => "LocalQueue",
+            Self::Lease => "Lease",
+            Self::Event => "Event",
+        }
+    }
+}
+
+impl std::fmt::Display for Kind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A version of a Kubernetes object.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ObjectVersion {
+    /// Its kind.
+    pub kind: Kind,
+    /// Its namespace; `None` where the kind has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    /// Its name.
+    pub name: String,
+    /// Its UID.
+    pub uid: String,
+    /// The version, as Kubernetes gives it.
+    pub resource_version: String,
+    /// What the watch said of it.
+    pub change: Change,
+    /// The whole object; of a deleted one, its last state.
+    pub object: Value,
+}
+
+/// What a watch says of a version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Change {
+    /// The object was created, or was there when the watch began.
+    Added,
+    /// The object changed.
+    Modified,
+    /// The object is gone as of this version.
+    Deleted,
+}
+
+/// Something was not recorded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Gap {
+    /// The kind whose versions may be missing; `None` if any event may be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<Kind>,
+    /// Why.
+    pub why: String,
+}
+
+/// The calls of an adapter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verb {
+    /// Creates an object, closed.
+    Start,
+    /// Opens it.
+    Open,
+    /// Says how it is.
+    Status,
+    /// Suspends it until it is released.
+    Hold,
+    /// Ends the hold.
+    Release,
+    /// Deletes it.
+    Stop,
+    /// Lists all.
+    List,
+    /// Proves the gate.
+    Preflight,
+}
+
+impl Verb {
+    /// The call as the driver protocol and scenarios spell it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::Open => "open",
+            Self::Status => "status",
+            Self::Hold => "hold",
+            Self::Release => "release",
+            Self::Stop => "stop",
+            Self::List => "list",
+            Self::Preflight => "preflight",
+        }
+    }
+}
+
+/// A call to the adapter, as it was sent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CallInvoked {
+    /// The id of the call, unique in the history.
+    pub call: u64,
+    /// Which call.
+    pub verb: Verb,
+    /// The adapter that is called, as its `subject` events name it.
+    pub subject: String,
+    /// The job of the scenario that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<String>,
+    /// The request.
+    #[serde(default)]
+    pub input: Value,
+}
+
+/// What became of a call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CallAnswered {
+    /// The id of the call.
+    pub call: u64,
+    /// What became of it.
+    pub outcome: CallOutcome,
+}
+
+/// What became of a call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CallOutcome {
+    /// It succeeded with this answer.
+    Ok(Value),
+    /// It failed, definitely.
+    Failed(CallError),
+    /// It may have been applied or not.
+    Unknown(CallError),
+}
+
+/// A step of the scenario began.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StepBegan {
+    /// Its place among the steps, from 0.
+    pub index: usize,
+    /// The line of the scenario file, from 1.
+    pub line: usize,
+    /// The step, in one line for people.
+    pub text: String,
+}
+
+/// A step of the scenario ended as it should.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StepEnded {
+    /// Its place among the steps, from 0.
+    pub index: usize,
+}
+
+/// A step of the scenario failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StepFailed {
+    /// Its place among the steps, from 0.
+    pub index: usize,
+    /// What was expected, and what was the case.
+    pub why: String,
+    /// The rule that the failure speaks against, where the step names one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<RuleId>,
+}
+
+/// A process that is judged started, stopped or died.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SubjectChanged {
+    /// What it is.
+    pub role: Role,
+    /// Which one of its role, from 0.
+    pub replica: u32,
+    /// What happened to it.
+    pub change: SubjectChange,
+    /// Its process id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+}
+
+/// What a judged process is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// An adapter.
+    Adapter,
+    /// An admission controller.
+    Controller,
+}
+
+/// What happened to a judged process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SubjectChange {
+    /// It was started.
+    Started,
+    /// It said that it is ready.
+    Ready,
+    /// It was asked to stop, and ended.
+    Stopped,
+    /// It was killed by a step.
+    Killed,
+    /// It ended by itself.
+    Died,
+}
+
+/// A request of a subject to the API server, as the proxy saw it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Request {
+    /// Who sent it.
+    pub role: Role,
+    /// Which one of its role, from 0.
+    pub replica: u32,
+    /// The verb, as RBAC has it: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`.
+    pub verb: String,
+    /// The resource, in the plural.
+    pub resource: String,
+    /// Its subresource, such as `status`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subresource: Option<String>,
+    /// The object's name, where the request names one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Whose credentials it carried.
+    pub user: String,
+    /// The status of the answer; `None` where none was seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// The store's revision when it was sent on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent_order: Option<u64>,
+    /// The store's revision when it was answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered_order: Option<u64>,
+}
+
+/// The last event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct End {
+    /// How the run ended.
+    pub why: EndedBy,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EndedBy {
+    /// All steps were played.
+    Finished,
+    /// A step failed.
+    Failed,
+    /// Somebody ended it before its time.
+    Interrupted,
+}
