@@ -1,0 +1,80 @@
+//! The checks of this crate, applied to the repository.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+fn root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
+
+/// The files of the repository, ignored ones left out, with their texts.
+fn files(suffix: &str) -> Vec<(String, String)> {
+    let listed = Command::new("git")
+        .args(["ls-files", "--cached", "--others", "--exclude-standard"])
+        .current_dir(root())
+        .output()
+        .expect("git lists the files");
+    assert!(listed.status.success(), "{}", String::from_utf8_lossy(&listed.stderr));
+    let names = String::from_utf8(listed.stdout).expect("paths are UTF-8");
+    let with_text = |name: &str| {
+        let text = std::fs::read_to_string(root().join(name)).ok()?;
+        Some((name.to_owned(), text))
+    };
+    names.lines().filter(|name| name.ends_with(suffix)).filter_map(with_text).collect()
+}
+
+fn assert_none(faults: &[String]) {
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn rust_files_are_small_finished_and_named_after_what_is_in_them() {
+    let files = files(".rs");
+    assert!(!files.is_empty());
+    let faults: Vec<_> =
+        files.iter().flat_map(|(path, text)| dispatch_tidy::rust_file(path, text)).collect();
+    assert_none(&faults);
+}
+
+#[test]
+fn documents_have_one_title() {
+    let faults: Vec<_> = files(".md")
+        .iter()
+        .flat_map(|(path, text)| dispatch_tidy::markdown_file(path, text))
+        .collect();
+    assert_none(&faults);
+}
+
+#[test]
+fn every_crate_takes_its_lints_from_the_workspace() {
+    let faults: Vec<_> = files("Cargo.toml")
+        .iter()
+        .filter(|(_, text)| text.contains("[package]") && !text.contains("[lints]\nworkspace = true"))
+        .map(|(path, _)| format!("{path} lacks `[lints] workspace = true`"))
+        .collect();
+    assert_none(&faults);
+}
+
+#[test]
+fn every_dependency_has_a_licence_that_the_project_takes() {
+    let metadata = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--locked", "--all-features"])
+        .current_dir(root())
+        .output()
+        .expect("cargo describes the workspace");
+    assert!(metadata.status.success(), "{}", String::from_utf8_lossy(&metadata.stderr));
+    let metadata: Value = serde_json::from_slice(&metadata.stdout).expect("metadata is JSON");
+    let packages = metadata["packages"].as_array().expect("there are packages");
+    let faults: Vec<_> = packages
+        .iter()
+        .filter_map(|package| {
+            let name = package["name"].as_str().unwrap_or_default();
+            let licence = package["license"].as_str().unwrap_or_default();
+            let taken = dispatch_tidy::takes_licence(name, licence);
+            (!taken).then(|| format!("{name} has the licence `{licence}`"))
+        })
+        .collect();
+    assert_none(&faults);
+}
