@@ -8,8 +8,12 @@ pub const FUNCTION_LINES: usize = 100;
 pub const FILE_LINES: usize = 600;
 
 /// Words that say that something is unfinished. In two parts, so that this file passes.
-const UNFINISHED: [&str; 4] =
-    [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("to", "do!("), concat!("unimple", "mented!(")];
+const UNFINISHED: [&str; 4] = [
+    concat!("TO", "DO"),
+    concat!("FIX", "ME"),
+    concat!("to", "do!("),
+    concat!("unimple", "mented!("),
+];
 
 /// Module names under which anything could be found.
 const NAMELESS: [&str; 6] = ["utils", "util", "common", "helpers", "misc", "mod"];
@@ -22,9 +26,8 @@ pub fn rust_file(path: &str, text: &str) -> Vec<String> {
         faults.push(format!("{path} has {lines} lines; split it below {FILE_LINES}"));
     }
     for (line, name, length) in long_functions(text) {
-        faults.push(format!(
-            "{path}:{line}: fn {name} has {length} lines; at most {FUNCTION_LINES}"
-        ));
+        faults
+            .push(format!("{path}:{line}: fn {name} has {length} lines; at most {FUNCTION_LINES}"));
     }
     for (index, line) in text.lines().enumerate() {
         if let Some(word) = UNFINISHED.iter().find(|word| line.contains(**word)) {
@@ -47,7 +50,7 @@ fn long_functions(text: &str) -> Vec<(usize, String, usize)> {
         let Some(name) = function_name(line) else { continue };
         let indent = &line[..line.len() - line.trim_start().len()];
         let is_end = |line: &&str| line.strip_prefix(indent).is_some_and(|rest| rest == "}");
-        let Some(length) = lines[start..].iter().position(|line| is_end(&line)) else { continue };
+        let Some(length) = lines[start..].iter().position(|line| is_end(line)) else { continue };
         if length + 1 > FUNCTION_LINES {
             found.push((start + 1, name.to_owned(), length + 1));
         }
@@ -102,9 +105,9 @@ pub fn takes_licence(krate: &str, expression: &str) -> bool {
         return true;
     }
     let plain = expression.replace(['(', ')'], " ").replace('/', " OR ");
-    plain.split(" AND ").all(|part| {
-        part.split(" OR ").any(|licence| LICENCES.contains(&licence.trim()))
-    })
+    plain
+        .split(" AND ")
+        .all(|part| part.split(" OR ").any(|licence| LICENCES.contains(&licence.trim())))
 }
 
 #[cfg(test)]

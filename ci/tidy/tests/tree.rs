@@ -51,7 +51,9 @@ fn documents_have_one_title() {
 fn every_crate_takes_its_lints_from_the_workspace() {
     let faults: Vec<_> = files("Cargo.toml")
         .iter()
-        .filter(|(_, text)| text.contains("[package]") && !text.contains("[lints]\nworkspace = true"))
+        .filter(|(_, text)| {
+            text.contains("[package]") && !text.contains("[lints]\nworkspace = true")
+        })
         .map(|(path, _)| format!("{path} lacks `[lints] workspace = true`"))
         .collect();
     assert_none(&faults);
