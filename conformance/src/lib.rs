@@ -1,2 +1,6 @@
+//! The conformance suite of dispatch on Kubernetes.
+
+mod follow;
 pub mod history;
+pub mod kubelet;
 pub mod scenario;

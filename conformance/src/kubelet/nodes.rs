@@ -1,0 +1,113 @@
+//! Makes the virtual nodes, keeps them alive, removes them.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use dispatch_contract::Clock;
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::Node;
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube::{Api, Client};
+use tokio::time::{MissedTickBehavior, interval, timeout};
+
+use super::error::KubeletError;
+use super::node::{self, NodeSet};
+
+/// How long each request may take.
+const REQUEST_LIMIT: Duration = Duration::from_secs(10);
+
+/// How often Leases and statuses are renewed, as a kubelet renews its Lease.
+const HEARTBEAT: Duration = Duration::from_secs(10);
+
+/// The field manager of everything that the kubelet writes.
+pub(super) const MANAGER: &str = "dispatch-conformance-kubelet";
+
+/// Creates every node, with its status and its Lease.
+pub(super) async fn create(
+    client: &Client,
+    set: &NodeSet,
+    clock: &dyn Clock,
+) -> Result<(), KubeletError> {
+    let api = Api::<Node>::all(client.clone());
+    for name in set.node_names() {
+        let params =
+            PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
+        let node = set.node(&name);
+        within("create the object", &name, api.create(&params, &node)).await?;
+        beat(client, set, &name, clock).await?;
+    }
+    Ok(())
+}
+
+/// Renews every node's Lease and status until the future is dropped. A failure is logged: the next
+/// beat makes up for it, well before a node counts as lost.
+pub(super) async fn keep_alive(client: Client, set: NodeSet, clock: Arc<dyn Clock>) {
+    let mut beats = interval(HEARTBEAT);
+    beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    beats.tick().await;
+    loop {
+        beats.tick().await;
+        for name in set.node_names() {
+            if let Err(error) = beat(&client, &set, &name, &*clock).await {
+                tracing::warn!(
+                    node = name,
+                    error = &error as &dyn std::error::Error,
+                    "missed a heartbeat"
+                );
+            }
+        }
+    }
+}
+
+/// Removes every node and its Lease; what is gone already is no error.
+pub(super) async fn remove(client: &Client, set: &NodeSet) -> Result<(), KubeletError> {
+    let nodes = Api::<Node>::all(client.clone());
+    let leases = Api::<Lease>::namespaced(client.clone(), node::LEASES);
+    for name in set.node_names() {
+        let params = DeleteParams::default();
+        gone(within("delete the object", &name, nodes.delete(&name, &params)).await)?;
+        gone(within("delete the Lease", &name, leases.delete(&name, &params)).await)?;
+    }
+    Ok(())
+}
+
+async fn beat(
+    client: &Client,
+    set: &NodeSet,
+    name: &str,
+    clock: &dyn Clock,
+) -> Result<(), KubeletError> {
+    let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
+    let apply = PatchParams::apply(MANAGER).force();
+    let leases = Api::<Lease>::namespaced(client.clone(), node::LEASES);
+    let lease = Patch::Apply(node::lease(name, clock.now()));
+    within("renew the Lease", name, leases.patch(name, &apply, &lease)).await?;
+    let nodes = Api::<Node>::all(client.clone());
+    let status = Patch::Strategic(set.status(clock.now()));
+    within("write the status", name, nodes.patch_status(name, &params, &status)).await?;
+    Ok(())
+}
+
+async fn within<T>(
+    what: &'static str,
+    node: &str,
+    request: impl Future<Output = kube::Result<T>>,
+) -> Result<T, KubeletError> {
+    match timeout(REQUEST_LIMIT, request).await {
+        Ok(Ok(answer)) => Ok(answer),
+        Ok(Err(source)) => {
+            Err(KubeletError::Request { what, node: node.to_owned(), source: Box::new(source) })
+        }
+        Err(_) => Err(KubeletError::Limit { what, node: node.to_owned(), limit: REQUEST_LIMIT }),
+    }
+}
+
+fn gone<T>(deleted: Result<T, KubeletError>) -> Result<(), KubeletError> {
+    match deleted {
+        Err(KubeletError::Request { source, .. }) if matches!(&*source, kube::Error::Api(status) if status.code == 404) => {
+            Ok(())
+        }
+        other => other.map(|_| ()),
+    }
+}
