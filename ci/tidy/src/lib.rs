@@ -50,7 +50,7 @@ fn long_functions(text: &str) -> Vec<(usize, String, usize)> {
         let Some(name) = function_name(line) else { continue };
         let indent = &line[..line.len() - line.trim_start().len()];
         let is_end = |line: &&str| line.strip_prefix(indent).is_some_and(|rest| rest == "}");
-        let Some(length) = lines[start..].iter().position(|line| is_end(line)) else { continue };
+        let Some(length) = lines[start..].iter().position(is_end) else { continue };
         if length + 1 > FUNCTION_LINES {
             found.push((start + 1, name.to_owned(), length + 1));
         }
