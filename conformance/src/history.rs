@@ -7,7 +7,10 @@
 mod event;
 mod execution;
 mod model;
+mod reader;
+mod secret;
 mod trail;
+mod writer;
 
 pub use event::{
     Begin, CallAnswered, CallInvoked, CallOutcome, Change, End, EndedBy, Event, Gap, JobNamed,
@@ -16,4 +19,11 @@ pub use event::{
 };
 pub use execution::Execution;
 pub use model::{Answered, Call, History};
+pub use reader::{ReadError, read, read_file};
 pub use trail::{Object, Trail, Version};
+pub use writer::{HistoryWriter, WriteError};
+
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+pub(crate) mod told;

@@ -149,6 +149,12 @@ impl History {
         self.events.push(event);
     }
 
+    /// Adds a gap that no event of the file tells of.
+    pub(super) fn push_gap(&mut self, kind: Option<Kind>, why: &str) {
+        let seq = self.events.last().map_or(0, |event| event.seq);
+        self.add_gap(seq, kind, why);
+    }
+
     fn add_gap(&mut self, seq: u64, kind: Option<Kind>, why: impl Into<String>) {
         self.gaps.push((seq, Gap { kind, why: why.into() }));
     }
