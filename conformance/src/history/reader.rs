@@ -9,13 +9,13 @@ use thiserror::Error;
 use super::{Event, History, SCHEMA, What};
 
 /// The greatest length of a line. The largest object that etcd takes has 1.5 MiB.
-pub const LINE_BYTES: usize = 8 << 20;
+pub(super) const LINE_BYTES: usize = 8 << 20;
 
 /// The greatest number of events.
-pub const EVENTS: usize = 2_000_000;
+pub(super) const EVENTS: usize = 2_000_000;
 
 /// The greatest length of the file.
-pub const FILE_BYTES: u64 = 4 << 30;
+pub(super) const FILE_BYTES: u64 = 4 << 30;
 
 /// A file is not a history that can be judged.
 #[derive(Debug, Error)]
