@@ -6,18 +6,29 @@
 //! [facts](Fact), and one evaluator decides them.
 
 mod action;
+mod embedded;
 mod expectation;
 mod fact;
+mod file;
 mod given;
+mod load;
+mod plan;
+mod problem;
 mod words;
 
+#[cfg(test)]
+mod tests;
+
 pub use action::{Action, Deadline, EndAs, Priority, Step, SubmitKind};
+pub use embedded::{embedded, embedded_sources};
 pub use expectation::{Claim, Expectation, Scope, Witness};
 pub use fact::{
     AdmissionIs, CalledFact, ControllerFact, Fact, JobSetFact, PodFact, PreflightVerdict,
     ReplicaIs, RunningFact, TrainJobFact, WorkloadFact,
 };
 pub use given::{Given, Mode, Need, PreflightPolicy};
+pub use load::{LoadError, load_folder, parse};
+pub use problem::{Problem, Refusal};
 pub use words::{AdapterCall, JobName, Place, Target, TargetKind};
 
 use dispatch_contract::rules::RuleId;

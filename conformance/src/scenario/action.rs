@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use dispatch_contract::ErrorKind;
 use dispatch_contract::rules::RuleId;
+use serde::Deserialize;
 
 use super::{Fact, JobName, Place, Target};
 
@@ -151,7 +152,8 @@ impl Action {
 }
 
 /// The two priorities that jobs of a scenario have: one preempts the other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Priority {
     /// Is preempted.
     Low,
@@ -170,7 +172,7 @@ impl Priority {
 }
 
 /// What somebody else than dispatch submits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub enum SubmitKind {
     /// A `TrainJob` whose name is not of dispatch's grammar.
     TrainJob,
@@ -179,7 +181,7 @@ pub enum SubmitKind {
 }
 
 /// How the containers of pods end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub enum EndAs {
     /// With exit code 0.
     Succeeded,

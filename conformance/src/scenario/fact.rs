@@ -2,6 +2,7 @@
 
 use dispatch_contract::AdmissionCount;
 use dispatch_contract::resources::CheckState;
+use serde::Deserialize;
 
 use super::{AdapterCall, EndAs, JobName, Target};
 
@@ -30,7 +31,7 @@ pub enum Fact {
         /// How: [`EndAs::Succeeded`] is the condition Complete.
         end: EndAs,
     },
-    /// `called: open`: the adapter was called so. True from just before the call on.
+    /// `called: open`: the adapter was called so. True from just before the first such call on.
     Called(CalledFact),
     /// `controller: 0`: a replica of the controller is like this.
     Controller(ControllerFact),
@@ -141,16 +142,18 @@ pub struct ControllerFact {
 }
 
 /// What a replica is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum ReplicaIs {
-    /// It serves.
-    Ready,
+    /// It was started, and has not stopped since.
+    Started,
     /// It has stopped, was killed, or died.
     Stopped,
 }
 
 /// What preflight found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum PreflightVerdict {
     /// The gate holds.
     Proved,

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::Deserialize;
+
 /// What is there before the first step: queues and subjects, each of the scenario's own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Given {
@@ -18,14 +20,16 @@ pub struct Given {
 }
 
 /// Who decides when an object runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Mode {
     /// Kueue, behind the start gate and the readmission gate.
     Kueue,
 }
 
 /// Whether the adapter proves the gate by itself before it starts anything.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum PreflightPolicy {
     /// The gate is taken for granted, so that a scenario does not pay preflight's 10 seconds.
     #[default]
@@ -35,20 +39,9 @@ pub enum PreflightPolicy {
 }
 
 /// What a cluster must be able to do for a scenario.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Need {
     /// The suite may restart Kueue with other feature gates.
     KueueFeatureGates,
-}
-
-impl Need {
-    /// Every need, in the order of the documentation.
-    pub const ALL: [Self; 1] = [Self::KueueFeatureGates];
-
-    /// The word for it in a scenario.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::KueueFeatureGates => "kueue-feature-gates",
-        }
-    }
 }

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::Deserialize;
+
 /// A place in a scenario file. Both counts begin at 1; columns count characters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Place {
@@ -106,7 +108,8 @@ impl fmt::Display for Target {
 }
 
 /// The calls of an adapter, as facts name them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum AdapterCall {
     /// Start.
     Start,
@@ -139,3 +142,20 @@ impl AdapterCall {
         }
     }
 }
+
+/// The names of the states that Status answers, in the order in which it looks for them.
+pub(super) const STATE_NAMES: [&str; 13] = [
+    "not-found",
+    "ended",
+    "held",
+    "deactivated-by-another",
+    "gated",
+    "held-by-administrator",
+    "running",
+    "draining",
+    "suspended-by-another",
+    "waiting-at-check",
+    "starting",
+    "gate-gone",
+    "queued",
+];

@@ -1,0 +1,226 @@
+//! A scenario file as it is written: the YAML's own shape, with the place of every value.
+//!
+//! Steps are externally tagged, nothing is flattened, untagged or internally tagged: serde would
+//! buffer those and lose the places. What the file means is decided in [`super::plan`].
+
+use std::collections::BTreeMap;
+
+use dispatch_contract::ErrorKind;
+use serde::Deserialize;
+use serde_saphyr::Spanned;
+
+use super::{
+    AdapterCall, EndAs, Mode, Need, PreflightPolicy, PreflightVerdict, Priority, ReplicaIs,
+    SubmitKind,
+};
+
+/// A text with its place.
+pub(super) type Text = Spanned<String>;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct ScenarioFile {
+    pub(super) title: Text,
+    pub(super) why: Text,
+    pub(super) proves: Spanned<Vec<Text>>,
+    #[serde(default)]
+    pub(super) needs: Vec<Spanned<Need>>,
+    #[serde(default)]
+    pub(super) alone: bool,
+    pub(super) given: GivenFile,
+    pub(super) steps: Spanned<Vec<Spanned<StepFile>>>,
+    #[serde(default)]
+    pub(super) then: Vec<Spanned<ExpectationFile>>,
+    pub(super) witness: Spanned<Vec<Spanned<FactFile>>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct GivenFile {
+    pub(super) mode: Mode,
+    pub(super) queue: QueueFile,
+    pub(super) controller: ControllerFile,
+    #[serde(default)]
+    pub(super) adapter: AdapterFile,
+    pub(super) kueue: Option<Spanned<KueueFile>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct QueueFile {
+    pub(super) cpu: Spanned<u32>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct ControllerFile {
+    pub(super) replicas: Spanned<u32>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct AdapterFile {
+    pub(super) preflight: PreflightPolicy,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct KueueFile {
+    pub(super) feature_gates: BTreeMap<String, bool>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) enum StepFile {
+    Start(StartFile),
+    Submit(SubmitFile),
+    Open(Text),
+    Release(ReleaseFile),
+    Status(StatusFile),
+    List(Vec<Text>),
+    Preflight(PreflightFile),
+    Until(Box<Spanned<FactFile>>),
+    Linger(Text),
+    LetGo(Text),
+    End(EndFile),
+    Delete(Text),
+    StopController(Spanned<u32>),
+    StartController(Spanned<u32>),
+    Kueue(KueueFile),
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct StartFile {
+    pub(super) job: Text,
+    pub(super) cpu: Spanned<u32>,
+    pub(super) priority: Option<Priority>,
+    pub(super) refused: Option<ErrorKind>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct SubmitFile {
+    pub(super) job: Text,
+    pub(super) kind: SubmitKind,
+    pub(super) cpu: Spanned<u32>,
+    #[serde(default)]
+    pub(super) labels: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct ReleaseFile {
+    pub(super) job: Text,
+    pub(super) refused: Option<ErrorKind>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct StatusFile {
+    pub(super) job: Text,
+    pub(super) state: Text,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct PreflightFile {
+    pub(super) observe_only: bool,
+    #[serde(default)]
+    pub(super) because: Vec<Text>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct EndFile {
+    pub(super) job: Text,
+    #[serde(rename = "as")]
+    pub(super) end: EndAs,
+}
+
+/// A fact: one key says what it is about, the others what is asked of it.
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct FactFile {
+    pub(super) workload: Option<Text>,
+    pub(super) trainjob: Option<Text>,
+    pub(super) jobset: Option<Text>,
+    pub(super) running: Option<Text>,
+    pub(super) pod_of: Option<Text>,
+    pub(super) gone: Option<Text>,
+    pub(super) ended: Option<Text>,
+    pub(super) called: Option<Spanned<AdapterCall>>,
+    pub(super) controller: Option<Spanned<u32>>,
+    pub(super) admission_check: Option<Spanned<CheckActivity>>,
+    pub(super) preflight: Option<Spanned<PreflightVerdict>>,
+    pub(super) together: Option<Spanned<Vec<Spanned<FactFile>>>>,
+
+    pub(super) gated: Option<Spanned<bool>>,
+    pub(super) quota_reserved: Option<Spanned<bool>>,
+    pub(super) check: Option<Text>,
+    pub(super) admitted: Option<Spanned<bool>>,
+    pub(super) evicted: Option<Spanned<bool>>,
+    pub(super) names: Option<Text>,
+    pub(super) suspended: Option<Spanned<bool>>,
+    pub(super) opened: Option<Spanned<bool>>,
+    pub(super) ended_mark: Option<Spanned<bool>>,
+    pub(super) nth: Option<Spanned<u32>>,
+    pub(super) execution: Option<Spanned<u32>>,
+    pub(super) terminating: Option<Spanned<bool>>,
+    #[serde(rename = "A")]
+    pub(super) admission: Option<Text>,
+    #[serde(rename = "as")]
+    pub(super) end: Option<Spanned<EndAs>>,
+    #[serde(rename = "for")]
+    pub(super) for_job: Option<Text>,
+    pub(super) is: Option<Spanned<ReplicaIs>>,
+
+    /// Allowed in `until` alone.
+    pub(super) or_breaks: Option<Text>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum CheckActivity {
+    Active,
+    Inactive,
+}
+
+/// An expectation: one claim, and the points of the history that it is about.
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct ExpectationFile {
+    pub(super) never: Option<Spanned<FactFile>>,
+    pub(super) always: Option<Spanned<FactFile>>,
+    pub(super) finally: Option<Spanned<FactFile>>,
+    pub(super) executions: Option<Spanned<ExecutionsFile>>,
+    pub(super) count: Option<Spanned<CountFile>>,
+
+    pub(super) before: Option<Spanned<FactFile>>,
+    pub(super) after: Option<Spanned<FactFile>>,
+    pub(super) between: Option<Spanned<Vec<Spanned<FactFile>>>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct ExecutionsFile {
+    pub(super) of: Text,
+    pub(super) count: u32,
+    /// Written out so that the line says what it claims; there is no other word.
+    #[serde(rename = "identity")]
+    pub(super) _identity: Increasing,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Increasing {
+    Increasing,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct CountFile {
+    pub(super) of: Text,
+    #[serde(rename = "A")]
+    pub(super) admission: Text,
+}
