@@ -8,6 +8,7 @@ mod event;
 mod execution;
 mod model;
 mod reader;
+pub mod recorder;
 mod secret;
 mod trail;
 mod writer;

@@ -3,4 +3,5 @@
 mod follow;
 pub mod history;
 pub mod kubelet;
+pub mod run;
 pub mod scenario;

@@ -1,0 +1,73 @@
+//! What is recorded of a scenario, and where the API server has it.
+
+use kube::api::{ApiResource, DynamicObject, TypeMeta};
+use kube::core::GroupVersionKind;
+use kube::{Api, Client};
+
+use crate::history::Kind;
+
+/// The objects of one kind that are recorded.
+#[derive(Clone, Debug)]
+pub struct Recorded {
+    /// The kind.
+    pub kind: Kind,
+    place: Place,
+}
+
+#[derive(Clone, Debug)]
+enum Place {
+    /// All of a namespace.
+    Namespace(String),
+    /// The one of this name, of a kind without namespaces.
+    Named(String),
+}
+
+impl Recorded {
+    /// All objects of a kind in a namespace.
+    pub fn in_namespace(kind: Kind, namespace: &str) -> Self {
+        Self { kind, place: Place::Namespace(namespace.to_owned()) }
+    }
+
+    /// One object of a kind that has no namespaces.
+    pub fn named(kind: Kind, name: &str) -> Self {
+        Self { kind, place: Place::Named(name.to_owned()) }
+    }
+
+    pub(super) fn api(&self, client: Client) -> Api<DynamicObject> {
+        match &self.place {
+            Place::Namespace(namespace) => {
+                Api::namespaced_with(client, namespace, &self.resource())
+            }
+            Place::Named(_) => Api::all_with(client, &self.resource()),
+        }
+    }
+
+    pub(super) fn fields(&self) -> Option<String> {
+        match &self.place {
+            Place::Namespace(_) => None,
+            Place::Named(name) => Some(format!("metadata.name={name}")),
+        }
+    }
+
+    pub(super) fn types(&self) -> TypeMeta {
+        let resource = self.resource();
+        TypeMeta { api_version: resource.api_version, kind: resource.kind }
+    }
+
+    fn resource(&self) -> ApiResource {
+        let (group, version, plural) = match self.kind {
+            Kind::TrainJob => ("trainer.kubeflow.org", "v1alpha1", "trainjobs"),
+            Kind::Workload => ("kueue.x-k8s.io", "v1beta2", "workloads"),
+            Kind::JobSet => ("jobset.x-k8s.io", "v1alpha2", "jobsets"),
+            Kind::Job => ("batch", "v1", "jobs"),
+            Kind::Pod => ("", "v1", "pods"),
+            Kind::AdmissionCheck => ("kueue.x-k8s.io", "v1beta2", "admissionchecks"),
+            Kind::ClusterQueue => ("kueue.x-k8s.io", "v1beta2", "clusterqueues"),
+            Kind::LocalQueue => ("kueue.x-k8s.io", "v1beta2", "localqueues"),
+            Kind::Lease => ("coordination.k8s.io", "v1", "leases"),
+            Kind::Event => ("", "v1", "events"),
+        };
+        let kind = GroupVersionKind::gvk(group, version, self.kind.as_str());
+        ApiResource::from_gvk_with_plural(&kind, plural)
+    }
+}

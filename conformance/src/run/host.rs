@@ -1,0 +1,44 @@
+//! What the engine needs of a cluster.
+
+use std::collections::BTreeMap;
+
+use futures::future::BoxFuture;
+use kube::Client;
+
+/// A cluster that scenarios are played on. The engine makes namespaces, queues and nodes of its own
+/// in it and touches nothing else, Kueue's feature gates excepted where a scenario says so.
+pub trait Host: Send + Sync {
+    /// What kind of cluster it is: `local`, `kind`, `existing`.
+    fn kind(&self) -> &'static str;
+
+    /// The version of each component, by its name.
+    fn versions(&self) -> BTreeMap<String, String>;
+
+    /// An administrator's client. Recorder, kubelet and the steps that act as an administrator use
+    /// it, subjects never do.
+    fn client(&self) -> Client;
+
+    /// The API server's URL, for subjects.
+    fn server(&self) -> String;
+
+    /// The authority that signed the API server's certificate, PEM.
+    fn certificate_authority(&self) -> String;
+
+    /// Kueue's feature gates, as they are now.
+    fn feature_gates(&self) -> BTreeMap<String, bool>;
+
+    /// Restarts Kueue with these feature gates instead of those of the same names that it has;
+    /// returns when it serves.
+    fn set_feature_gates<'a>(
+        &'a self,
+        gates: &'a BTreeMap<String, bool>,
+    ) -> BoxFuture<'a, Result<(), HostError>>;
+
+    /// Returns when the cluster has ended, with the reason. To be raced with whatever needs it.
+    fn ended(&self) -> BoxFuture<'_, HostError>;
+}
+
+/// A cluster does not do what it should.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct HostError(#[from] Box<dyn std::error::Error + Send + Sync>);
