@@ -1,1 +1,24 @@
-//! .
+//! The controller behind the Kueue `AdmissionCheck` of dispatch: the readmission gate.
+//!
+//! Kueue admits a job again after a preemption without asking anybody but its checks. For each
+//! Workload whose check is Pending and whose quota is reserved, the controller makes sure that
+//! nothing of the previous execution may still run, raises the admission count A in the `TrainJob`,
+//! waits until the `JobSet` shows it, and only then sets the check Ready.
+//!
+//! One pass reads ([`Gather`]), decides ([`Decide`]: a pure, total function from a [`Snapshot`] to a
+//! [`Decision`]) and writes ([`Apply`]). No state is kept between passes (RG-07, RG-09). The three
+//! are given to [`run`], so that each can be replaced by itself.
+
+mod apply;
+mod config;
+mod controller;
+mod decide;
+mod gather;
+mod snapshot;
+
+pub use apply::{Applied, Apply};
+pub use config::{Config, ConfigError, Lease, Timeouts};
+pub use controller::{Environment, Parts, RunError, run};
+pub use decide::{Decide, Decision, Raise, Standstill, WaitReason};
+pub use gather::{Gather, GatherError};
+pub use snapshot::{At, Object, Owner, Snapshot, Unversioned, WorkloadKey};

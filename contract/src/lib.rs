@@ -9,6 +9,7 @@
 mod admission_count;
 mod calls;
 mod clock;
+pub mod duration_text;
 mod entropy;
 mod error_kind;
 mod execution_identity;

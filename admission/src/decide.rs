@@ -1,0 +1,70 @@
+//! What to do about one Workload: a pure, total function of what was read.
+
+use std::collections::BTreeSet;
+
+use dispatch_contract::AdmissionCount;
+use dispatch_kubernetes::raise::RaisedFor;
+
+use crate::snapshot::Snapshot;
+
+mod reason;
+
+pub use reason::{Standstill, WaitReason};
+
+/// What to do about a Workload.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Decision {
+    /// None of its checks names this controller (RG-14).
+    NotOurs,
+    /// Nothing is to be done now; another event will bring the Workload back.
+    Nothing(Standstill),
+    /// It is nobody's of dispatch's: Ready, without delay (RG-02).
+    PassThrough,
+    /// The check stays Pending, with the reason as its message (RG-04, RG-12, RG-16 and others).
+    Wait(WaitReason),
+    /// A is raised in the `TrainJob` (RG-05, RG-13). Ready follows only after [`Decision::Approve`],
+    /// decided from reads that were made after the raise (RG-17).
+    Raise(Raise),
+    /// A was raised by this pass, and the `JobSet` does not show it yet (RG-17).
+    AwaitTakeover(WaitReason),
+    /// A was raised by this pass and taken over, and nothing of the previous execution is left: the
+    /// check is set Ready (RG-05).
+    Approve {
+        /// A of the execution that follows.
+        a: AdmissionCount,
+    },
+    /// An admitted object violates its identity: the check is set to Retry, so that Kueue evicts it
+    /// and A is raised again (EX-05).
+    Heal {
+        /// What is wrong, for people.
+        message: String,
+    },
+    /// Ready without quota and without admission: back to Pending, so that nothing stays banked
+    /// (RG-18).
+    Unbank,
+    /// The object ended: it is suspended and marked in one update, so that it never runs again
+    /// (CA-07).
+    MarkEnded {
+        /// How it ended: `Complete` or `Failed`.
+        how: String,
+    },
+}
+
+/// The raise of A.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Raise {
+    /// The next A.
+    pub to: AdmissionCount,
+    /// The replicated jobs whose pods are to carry it.
+    pub jobs: BTreeSet<String>,
+    /// What it is for (EX-04).
+    pub raised_for: RaisedFor,
+    /// Values that could not be read, each with its place (RG-13).
+    pub unreadable: Vec<String>,
+}
+
+/// Decides what to do about a Workload.
+pub trait Decide: Send + Sync {
+    /// Decides from a snapshot alone; total, and without a clock.
+    fn decide(&self, snapshot: &Snapshot) -> Decision;
+}
