@@ -1,5 +1,8 @@
 //! The conformance suite of dispatch on Kubernetes.
 
+pub mod cli;
+pub mod cluster;
+pub mod exit_code;
 mod follow;
 pub mod history;
 pub mod kubelet;

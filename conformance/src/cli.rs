@@ -1,0 +1,64 @@
+//! The command line: one file for each command, and a dispatcher that knows nothing of them.
+
+mod cluster;
+mod terminal;
+
+use crate::cluster::local::{guard, supervisor};
+use crate::exit_code::ExitCode;
+use clap::{Parser, Subcommand};
+use std::process::ExitCode as Ended;
+
+/// The conformance suite of dispatch on Kubernetes.
+#[derive(Debug, Parser)]
+#[command(name = "dispatch-conformance", version, disable_help_subcommand = true)]
+#[command(after_help = "Exit codes: 0 conformant; 1 a rule broken; 2 usage; 3 inconclusive or \
+                        incomplete; 4 nothing ran; 5 environment; 6 a fault of the suite; \
+                        130 and 143 interrupted, everything cleaned up.")]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Start, end and look at clusters of this machine.
+    Cluster(cluster::Arguments),
+    /// Owns a local cluster. Started by `cluster up` and `run`.
+    #[command(name = supervisor::SUBCOMMAND, hide = true)]
+    Supervise,
+    /// Becomes another program that dies with its parent. Started by the supervisor.
+    #[command(name = guard::SUBCOMMAND, hide = true)]
+    Guard(guard::Arguments),
+}
+
+/// Runs the command line of this process.
+pub fn main() -> Ended {
+    match CommandLine::parse().command {
+        Command::Cluster(arguments) => in_runtime(cluster::run(arguments)).into(),
+        // These two make their own runtime: one starts its children from the main thread alone,
+        // the other has to have a single thread.
+        Command::Supervise => supervisor::main(),
+        Command::Guard(arguments) => guard::main(&arguments),
+    }
+}
+
+fn in_runtime(command: impl Future<Output = ExitCode>) -> ExitCode {
+    match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime.block_on(command),
+        Err(error) => {
+            terminal::say(&format!("error: cannot start: {error}"));
+            ExitCode::SuiteFault
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        CommandLine::command().debug_assert();
+    }
+}

@@ -1,0 +1,83 @@
+//! What people see: progress and errors on standard error, results on standard output.
+
+use crate::cluster::{ClusterError, Event, Progress};
+use std::io::Write;
+
+/// Writes a line to standard error. A closed one is no reason to stop.
+pub(super) fn say(line: &str) {
+    drop(writeln!(std::io::stderr().lock(), "{line}"));
+}
+
+/// Writes a line to standard output.
+pub(super) fn print(line: &str) {
+    drop(writeln!(std::io::stdout().lock(), "{line}"));
+}
+
+/// Writes an error with its code and what to do about it.
+pub(super) fn complain(error: ClusterError) {
+    say(&format!("{:?}", miette::Report::new(error)));
+}
+
+/// Tells a cluster's progress, a line an event.
+pub(super) struct Lines;
+
+impl Progress for Lines {
+    fn event(&self, event: &Event) {
+        say(&line(event));
+    }
+}
+
+/// One event in words.
+pub(super) fn line(event: &Event) -> String {
+    match event {
+        Event::CacheLocked { path, holder, waited_ms } => {
+            let holder =
+                holder.map_or_else(|| "another process".into(), |p| format!("process {p}"));
+            let path = path.display();
+            format!(
+                "waiting   {holder} builds into the cache ({path}), {} so far",
+                seconds(*waited_ms)
+            )
+        }
+        Event::Building { binary, nth, of } => {
+            format!("building  {binary} ({nth} of {of}; once, then it is in the cache)")
+        }
+        Event::Built { binary, elapsed_ms } => {
+            format!("built     {binary} in {}", seconds(*elapsed_ms))
+        }
+        Event::Waiting { phase, until } => format!("waiting   {phase}: until {until}"),
+        Event::Done { phase, because, elapsed_ms } => {
+            format!("ready     {phase}: {because}, {}", seconds(*elapsed_ms))
+        }
+        Event::StartedElsewhere { name, supervisor } => {
+            format!("waiting   cluster {name} is being started by process {supervisor}")
+        }
+    }
+}
+
+/// A duration for people.
+pub(super) fn seconds(elapsed_ms: u64) -> String {
+    let (minutes, rest) = (elapsed_ms / 60_000, elapsed_ms % 60_000);
+    let minutes = if minutes > 0 { format!("{minutes} min ") } else { String::new() };
+    format!("{minutes}{}.{:02} s", rest / 1000, rest % 1000 / 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+
+    #[rstest]
+    #[case::short(70, "0.07 s")]
+    #[case::some(12_345, "12.34 s")]
+    #[case::long(234_428, "3 min 54.42 s")]
+    fn durations_are_readable(#[case] ms: u64, #[case] text: &str) {
+        assert_eq!(seconds(ms), text);
+    }
+
+    #[test]
+    fn a_wait_says_for_what() {
+        let event = Event::Waiting { phase: "etcd".into(), until: "/readyz says ok".into() };
+        assert_eq!(line(&event), "waiting   etcd: until /readyz says ok");
+    }
+}

@@ -1,0 +1,359 @@
+//! How each program of the control plane is started: its arguments, configuration and environment.
+//!
+//! Everything here is a pure function of the [`Site`]. All servers listen on 127.0.0.1 alone.
+
+use super::certificates::Pair;
+use super::features::FeatureGates;
+use super::places::ClusterFolder;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// The programs of the control plane, in the order of their start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Component {
+    /// The store.
+    Etcd,
+    /// The API server.
+    ApiServer,
+    /// The controllers of Kubernetes itself, among them those of Jobs and of garbage.
+    ControllerManager,
+    /// The scheduler of pods.
+    Scheduler,
+    /// JobSet's manager.
+    JobSet,
+    /// Trainer's manager.
+    Trainer,
+    /// Kueue's manager.
+    Kueue,
+}
+
+/// All of them.
+pub(super) const ALL: [Component; 7] = [
+    Component::Etcd,
+    Component::ApiServer,
+    Component::ControllerManager,
+    Component::Scheduler,
+    Component::JobSet,
+    Component::Trainer,
+    Component::Kueue,
+];
+
+impl Component {
+    /// What people, logs and the state call it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Etcd => "etcd",
+            Self::ApiServer => "kube-apiserver",
+            Self::ControllerManager => "kube-controller-manager",
+            Self::Scheduler => "kube-scheduler",
+            Self::JobSet => "jobset",
+            Self::Trainer => "trainer",
+            Self::Kueue => "kueue",
+        }
+    }
+
+    /// Its program in the cache.
+    pub(super) fn binary(self) -> &'static str {
+        match self {
+            Self::Trainer => "trainer-controller-manager",
+            other => other.name(),
+        }
+    }
+
+    /// Its user in Kubernetes, seen in audit logs and by a proxy.
+    pub(super) fn user(self) -> &'static str {
+        match self {
+            Self::Etcd => "etcd",
+            Self::ApiServer => "kube-apiserver",
+            Self::ControllerManager => "system:kube-controller-manager",
+            Self::Scheduler => "system:kube-scheduler",
+            Self::JobSet => "jobset-controller-manager",
+            Self::Trainer => "kubeflow-trainer-controller-manager",
+            Self::Kueue => "kueue-controller-manager",
+        }
+    }
+}
+
+/// What the start of every component depends on.
+#[derive(Debug, Clone)]
+pub(super) struct Site {
+    /// The cluster's folder.
+    pub folder: ClusterFolder,
+    /// The port of each component.
+    pub ports: BTreeMap<Component, u16>,
+    /// etcd's port for its peers, of which there are none.
+    pub peer_port: u16,
+    /// The authority's certificate.
+    pub authority: PathBuf,
+    /// The certificate of all servers.
+    pub server: Pair,
+    /// The API server's certificate for etcd.
+    pub etcd_client: Pair,
+    /// The keys of ServiceAccount tokens.
+    pub tokens: Pair,
+}
+
+/// A program to start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Invocation {
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// A configuration file to write before.
+    pub configuration: Option<(PathBuf, Value)>,
+}
+
+/// Requests a second that a controller may send before it throttles itself. Their own limits
+/// would be the bottleneck of a loaded cluster, not the API server.
+const QPS: u32 = 1000;
+const BURST: u32 = 2000;
+
+/// Controllers that would need kubelets or a cloud: without heartbeats they taint every node and
+/// evict its pods. Nodes are what the suite says they are.
+const CONTROLLERS: &str = "*,-node-ipam-controller,-node-lifecycle-controller,\
+    -taint-eviction-controller,-device-taint-eviction-controller,\
+    -persistentvolume-attach-detach-controller";
+
+impl Site {
+    /// The URL at which a component listens.
+    pub(super) fn url(&self, component: Component) -> String {
+        format!("https://127.0.0.1:{}", self.port(component))
+    }
+
+    /// The port on which a component listens.
+    pub(super) fn port(&self, component: Component) -> u16 {
+        self.ports.get(&component).copied().unwrap_or_default()
+    }
+
+    /// The kubeconfig of a component.
+    pub(super) fn kubeconfig(&self, component: Component) -> PathBuf {
+        self.folder.run().join("kubeconfigs").join(component.name())
+    }
+
+    /// Where a component keeps temporary files. Trainer has no option for its certificates: it
+    /// looks for them below this folder.
+    pub(super) fn temporary(&self, component: Component) -> PathBuf {
+        self.folder.run().join("tmp").join(component.name())
+    }
+
+    /// Where a manager finds the certificate of its webhook server.
+    pub(super) fn webhook_certificates(&self, component: Component) -> PathBuf {
+        self.temporary(component).join("k8s-webhook-server/serving-certs")
+    }
+
+    /// The folder that Kueue sees as /etc.
+    pub(super) fn kueue_etc(&self) -> PathBuf {
+        self.folder.run().join("kueue-etc")
+    }
+
+    /// How a component is started.
+    pub(super) fn invocation(&self, component: Component, gates: &FeatureGates) -> Invocation {
+        match component {
+            Component::Etcd => self.etcd(),
+            Component::ApiServer => self.api_server(),
+            Component::ControllerManager => self.controller_manager(),
+            Component::Scheduler => self.scheduler(),
+            Component::JobSet => self.manager(component, self.jobset_configuration()),
+            Component::Trainer => self.manager(component, self.trainer_configuration()),
+            Component::Kueue => self.manager(component, self.kueue_configuration(gates)),
+        }
+    }
+
+    /// The whole environment of a component: nothing of the person's own reaches it.
+    pub(super) fn environment(&self, component: Component) -> Vec<(&'static str, PathBuf)> {
+        vec![
+            ("HOME", self.folder.run()),
+            ("KUBECONFIG", self.kubeconfig(component)),
+            ("PATH", PathBuf::from("/usr/bin:/bin")),
+            ("TMPDIR", self.temporary(component)),
+        ]
+    }
+
+    fn etcd(&self) -> Invocation {
+        let url = self.url(Component::Etcd);
+        let peers = format!("https://127.0.0.1:{}", self.peer_port);
+        let mut flags = Flags::default();
+        flags
+            .set("name", "default")
+            .path("data-dir", &self.folder.run().join("etcd"))
+            // The store lives as long as the cluster: there is no crash to recover from.
+            .set("unsafe-no-fsync", "true")
+            .set("listen-client-urls", &url)
+            .set("advertise-client-urls", &url)
+            .set("listen-peer-urls", &peers)
+            .set("initial-advertise-peer-urls", &peers)
+            .set("initial-cluster", format!("default={peers}"))
+            .set("log-level", "warn");
+        for role in ["", "peer-"] {
+            flags
+                .set(&format!("{role}client-cert-auth"), "true")
+                .path(&format!("{role}trusted-ca-file"), &self.authority)
+                .path(&format!("{role}cert-file"), &self.server.certificate)
+                .path(&format!("{role}key-file"), &self.server.key);
+        }
+        flags.invocation()
+    }
+
+    fn api_server(&self) -> Invocation {
+        let mut flags = Flags::default();
+        self.serving(&mut flags, Component::ApiServer)
+            .set("advertise-address", "127.0.0.1")
+            .set("etcd-servers", self.url(Component::Etcd))
+            .path("etcd-cafile", &self.authority)
+            .path("etcd-certfile", &self.etcd_client.certificate)
+            .path("etcd-keyfile", &self.etcd_client.key)
+            .path("client-ca-file", &self.authority)
+            .set("service-account-issuer", "https://kubernetes.default.svc.cluster.local")
+            .path("service-account-key-file", &self.tokens.certificate)
+            .path("service-account-signing-key-file", &self.tokens.key)
+            .set("service-cluster-ip-range", "10.0.0.0/24")
+            .set("endpoint-reconciler-type", "none")
+            .set("authorization-mode", "RBAC")
+            // ServiceAccount would keep pods waiting for tokens that no kubelet mounts;
+            // TaintNodesByCondition would keep every new node tainted as not ready.
+            .set("disable-admission-plugins", "ServiceAccount,TaintNodesByCondition")
+            .set("max-requests-inflight", 3000)
+            .set("max-mutating-requests-inflight", 1500);
+        flags.invocation()
+    }
+
+    fn controller_manager(&self) -> Invocation {
+        let mut flags = Flags::default();
+        self.serving(&mut flags, Component::ControllerManager)
+            .path("kubeconfig", &self.kubeconfig(Component::ControllerManager))
+            .set("leader-elect", "false")
+            .set("controllers", CONTROLLERS)
+            .path("service-account-private-key-file", &self.tokens.key)
+            .path("root-ca-file", &self.authority)
+            .set("kube-api-qps", QPS)
+            .set("kube-api-burst", BURST);
+        flags.invocation()
+    }
+
+    fn scheduler(&self) -> Invocation {
+        let file = self.configuration_file(Component::Scheduler);
+        let mut flags = Flags::default();
+        self.serving(&mut flags, Component::Scheduler).path("config", &file);
+        let configuration = json!({
+            "apiVersion": "kubescheduler.config.k8s.io/v1",
+            "kind": "KubeSchedulerConfiguration",
+            "leaderElection": { "leaderElect": false },
+            "clientConnection": {
+                "kubeconfig": self.kubeconfig(Component::Scheduler),
+                "qps": QPS,
+                "burst": BURST,
+            },
+        });
+        Invocation { configuration: Some((file, configuration)), ..flags.invocation() }
+    }
+
+    fn manager(&self, component: Component, configuration: Value) -> Invocation {
+        let file = self.configuration_file(component);
+        let mut flags = Flags::default();
+        flags.path("config", &file);
+        Invocation { configuration: Some((file, configuration)), ..flags.invocation() }
+    }
+
+    fn jobset_configuration(&self) -> Value {
+        json!({
+            "apiVersion": "config.jobset.x-k8s.io/v1alpha1",
+            "kind": "Configuration",
+            "health": { "healthProbeBindAddress": "0" },
+            "metrics": { "bindAddress": "0" },
+            "webhook": self.webhook(Component::JobSet),
+            "leaderElection": { "leaderElect": false },
+            "internalCertManagement": { "enable": false },
+            "clientConnection": { "qps": QPS, "burst": BURST },
+        })
+    }
+
+    fn trainer_configuration(&self) -> Value {
+        let mut webhook = self.webhook(Component::Trainer);
+        webhook.as_object_mut().map(|webhook| webhook.remove("certDir"));
+        json!({
+            "apiVersion": "config.trainer.kubeflow.org/v1alpha1",
+            "kind": "Configuration",
+            "health": { "healthProbeBindAddress": "0" },
+            "metrics": { "bindAddress": "0" },
+            "webhook": webhook,
+            "leaderElection": { "leaderElect": false },
+            "certManagement": { "enable": false },
+            // As Trainer's own manifests have it.
+            "controller": { "groupKindConcurrency": {
+                "TrainJob.trainer.kubeflow.org": 5,
+                "TrainingRuntime.trainer.kubeflow.org": 1,
+                "ClusterTrainingRuntime.trainer.kubeflow.org": 1,
+            } },
+            "clientConnection": { "qps": QPS, "burst": BURST },
+        })
+    }
+
+    fn kueue_configuration(&self, gates: &FeatureGates) -> Value {
+        json!({
+            "apiVersion": "config.kueue.x-k8s.io/v1beta2",
+            "kind": "Configuration",
+            "namespace": "kueue-system",
+            "health": { "healthProbeBindAddress": "0" },
+            "metrics": { "bindAddress": "0" },
+            "webhook": self.webhook(Component::Kueue),
+            "leaderElection": { "leaderElect": false },
+            "internalCertManagement": { "enable": false },
+            // As Kueue's own manifests have it.
+            "controller": { "groupKindConcurrency": {
+                "Job.batch": 5,
+                "Pod": 5,
+                "Workload.kueue.x-k8s.io": 5,
+                "LocalQueue.kueue.x-k8s.io": 1,
+                "Cohort.kueue.x-k8s.io": 1,
+                "ClusterQueue.kueue.x-k8s.io": 1,
+                "ResourceFlavor.kueue.x-k8s.io": 1,
+            } },
+            "clientConnection": { "qps": QPS, "burst": BURST },
+            "manageJobsWithoutQueueName": false,
+            "integrations": { "frameworks": [
+                "batch/job", "jobset.x-k8s.io/jobset", "trainer.kubeflow.org/trainjob",
+            ] },
+            "featureGates": gates,
+        })
+    }
+
+    fn webhook(&self, component: Component) -> Value {
+        json!({
+            "host": "127.0.0.1",
+            "port": self.port(component),
+            "certDir": self.webhook_certificates(component),
+        })
+    }
+
+    fn configuration_file(&self, component: Component) -> PathBuf {
+        self.folder.run().join("config").join(component.name()).with_added_extension("json")
+    }
+
+    fn serving<'f>(&self, flags: &'f mut Flags, component: Component) -> &'f mut Flags {
+        flags
+            .set("bind-address", "127.0.0.1")
+            .set("secure-port", self.port(component))
+            .path("tls-cert-file", &self.server.certificate)
+            .path("tls-private-key-file", &self.server.key)
+            .set("profiling", "false")
+    }
+}
+
+/// Flags, as all these programs take them: `--name=value`.
+#[derive(Default)]
+struct Flags(Vec<String>);
+
+impl Flags {
+    fn set(&mut self, name: &str, value: impl std::fmt::Display) -> &mut Self {
+        self.0.push(format!("--{name}={value}"));
+        self
+    }
+
+    fn path(&mut self, name: &str, path: &Path) -> &mut Self {
+        self.set(name, path.display())
+    }
+
+    fn invocation(self) -> Invocation {
+        Invocation { arguments: self.0, configuration: None }
+    }
+}

@@ -1,0 +1,159 @@
+//! The supervisor's children: started through the guard, watched, and ended.
+
+use super::components::{Component, Invocation, Site};
+use super::features::FeatureGates;
+use super::state::{ProcessId, ProcessState};
+use super::{files, guard, ports};
+use crate::cluster::ClusterError;
+use fs_err as fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{ExitStatus, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use tokio::sync::{mpsc, oneshot};
+
+/// A component that ended without having been told to.
+#[derive(Debug)]
+pub(super) struct Death {
+    component: Component,
+    log: PathBuf,
+    status: String,
+}
+
+impl Death {
+    /// The component, how it ended, and the end of its log.
+    pub(super) fn into_error(self) -> ClusterError {
+        let tail = files::tail(&self.log, 15);
+        let component = self.component.name().to_owned();
+        match ports::in_use(&tail) {
+            Some(line) => ClusterError::PortTaken { component, detail: line.trim().to_owned() },
+            None => {
+                ClusterError::ComponentDied { component, status: self.status, log: self.log, tail }
+            }
+        }
+    }
+}
+
+struct Running {
+    state: ProcessState,
+    component: Component,
+    end: oneshot::Sender<()>,
+    ended: oneshot::Receiver<()>,
+}
+
+/// All running children.
+///
+/// Children are started from the thread that calls [`Processes::start`], and die with that
+/// thread: call it from the supervisor's main thread only.
+pub(super) struct Processes {
+    binaries: PathBuf,
+    running: Mutex<Vec<Running>>,
+    deaths: mpsc::UnboundedSender<Death>,
+}
+
+impl Processes {
+    /// None yet. `binaries` is the folder of programs. Deaths are reported on the channel.
+    pub(super) fn new(binaries: PathBuf) -> (Self, mpsc::UnboundedReceiver<Death>) {
+        let (deaths, reported) = mpsc::unbounded_channel();
+        (Self { binaries, running: Mutex::default(), deaths }, reported)
+    }
+
+    /// Starts a component, with its log from empty.
+    pub(super) fn start(
+        &self,
+        component: Component,
+        site: &Site,
+        gates: &FeatureGates,
+    ) -> Result<(), ClusterError> {
+        let Invocation { arguments, configuration } = site.invocation(component, gates);
+        if let Some((file, content)) = configuration {
+            files::write_private(&file, content.to_string().as_bytes())?;
+        }
+        files::folder(&site.temporary(component))?;
+        let log = site.folder.log(component.name());
+        let output = fs::File::create(&log).map_err(|error| ClusterError::io(&log, &error))?;
+        let output = output.into_parts().0;
+        let errors = output.try_clone().map_err(|error| ClusterError::io(&log, &error))?;
+
+        let etc = (component == Component::Kueue).then(|| site.kueue_etc());
+        let program = self.binaries.join(component.binary());
+        let mut child = guard::single(&program, etc.as_deref())
+            .args(arguments)
+            .env_clear()
+            .envs(site.environment(component))
+            .current_dir(site.folder.run())
+            .stdin(Stdio::null())
+            .stdout(output)
+            .stderr(errors)
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(|error| ClusterError::io(&program, &error))?;
+
+        let id = child.id().and_then(ProcessId::of);
+        let (end, told_to_end) = oneshot::channel();
+        let (tell_ended, ended) = oneshot::channel();
+        let deaths = self.deaths.clone();
+        let death_log = log.clone();
+        tokio::spawn(async move {
+            tokio::select! {
+                status = child.wait() => {
+                    let status = status.map_or_else(|error| error.to_string(), describe);
+                    drop(deaths.send(Death { component, log: death_log, status }));
+                }
+                _ = told_to_end => drop(child.kill().await),
+            }
+            tell_ended.send(()).ok();
+        });
+        let port = site.port(component);
+        let name = component.name().to_owned();
+        if let Some(id) = id {
+            let state = ProcessState { name, id, port, log };
+            self.locked().push(Running { state, component, end, ended });
+        }
+        Ok(())
+    }
+
+    /// Ends one component and waits until it is gone.
+    pub(super) async fn end(&self, component: Component) {
+        let found = {
+            let mut running = self.locked();
+            let place = running.iter().position(|process| process.component == component);
+            place.map(|place| running.remove(place))
+        };
+        if let Some(process) = found {
+            process.end().await;
+        }
+    }
+
+    /// Ends all, the last started first, and waits until they are gone.
+    pub(super) async fn end_all(&self) {
+        let all = std::mem::take(&mut *self.locked());
+        futures::future::join_all(all.into_iter().rev().map(Running::end)).await;
+    }
+
+    /// What the state file says of them.
+    pub(super) fn states(&self) -> Vec<ProcessState> {
+        self.locked().iter().map(|process| process.state.clone()).collect()
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Vec<Running>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Running {
+    /// By SIGKILL: nothing that these programs would tidy up outlasts the cluster.
+    async fn end(self) {
+        self.end.send(()).ok();
+        self.ended.await.ok();
+    }
+}
+
+fn describe(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit code {code}"),
+        (None, Some(signal)) => nix::sys::signal::Signal::try_from(signal)
+            .map_or_else(|_| format!("signal {signal}"), |signal| signal.as_str().to_owned()),
+        (None, None) => "ended".to_owned(),
+    }
+}

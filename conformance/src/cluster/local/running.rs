@@ -1,0 +1,184 @@
+//! A cluster that somebody runs scenarios on.
+
+use super::features::FeatureGates;
+use super::places::ClusterFolder;
+use super::protocol::{Answer, Request, connect, receive, send};
+use super::starter::{Options, Supervisor, matching};
+use super::state::{Phase, State};
+use super::{END_LIMIT, endpoint, files, names, status, supervised, supervisor_gone};
+use crate::cluster::{ClusterError, Progress};
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use tokio::io::{AsyncReadExt, BufReader};
+
+/// Whose a running cluster is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ownership {
+    /// Started for this [`Running`], and ends with it.
+    Own,
+    /// It was there before, and stays.
+    TakenUp,
+}
+
+/// A cluster that is ready. Dropping it ends the cluster if it is its own, without waiting;
+/// [`Running::shut_down`] waits.
+pub struct Running {
+    options: Options,
+    folder: ClusterFolder,
+    client: kube::Client,
+    state: Mutex<State>,
+    supervisor: Option<Supervisor>,
+}
+
+/// How many folders of own clusters are kept for their logs.
+const KEPT: usize = 5;
+
+/// Takes up a healthy cluster of that name that matches: the same pins, the same feature gates.
+/// Else starts an own one, under a name that nobody else takes up, which ends with the result.
+///
+/// # Errors
+/// Every [`ClusterError`] of a start. Dropping the future ends what it had started.
+pub async fn take_up_or_start(
+    mut options: Options,
+    progress: &dyn Progress,
+) -> Result<Running, ClusterError> {
+    let (state, supervisor) = if let Some(state) = matching(&options, progress).await? {
+        (state, None)
+    } else {
+        options.name = own_name(&options);
+        let supervisor = Supervisor::start(&options, progress).await?;
+        (supervisor.state.clone(), Some(supervisor))
+    };
+    let folder = options.folder()?;
+    let client = endpoint::admin(&state.kubeconfig).await?;
+    Ok(Running { options, folder, client, state: Mutex::new(state), supervisor })
+}
+
+/// A name for an own cluster; removes the folders of old ones.
+fn own_name(options: &Options) -> String {
+    let prefix = "own-";
+    let folders = names(&options.places).into_iter().filter(|name| name.starts_with(prefix));
+    let mut over: Vec<_> = folders
+        .filter_map(|name| options.places.cluster(&name).ok())
+        .filter(|folder| !supervised(folder))
+        .filter_map(|folder| {
+            let changed = fs_err::metadata(folder.root()).and_then(|meta| meta.modified()).ok()?;
+            Some((changed, folder))
+        })
+        .collect();
+    over.sort_by_key(|(changed, _)| *changed);
+    for (_, folder) in over.iter().take(over.len().saturating_sub(KEPT)) {
+        // Another run may be removing it too.
+        drop(files::remove_folder(folder.root()));
+    }
+    format!("{prefix}{}", std::process::id())
+}
+
+impl Running {
+    /// The administrator's client. It sends nothing twice by itself.
+    pub fn client(&self) -> kube::Client {
+        self.client.clone()
+    }
+
+    /// The administrator's kubeconfig.
+    pub fn kubeconfig(&self) -> std::path::PathBuf {
+        self.folder.kubeconfig()
+    }
+
+    /// The API server's URL.
+    pub fn server(&self) -> String {
+        self.state().server
+    }
+
+    /// The authority that signed the API server's certificate, PEM. With [`Running::server`] and
+    /// a token it makes a kubeconfig for a ServiceAccount.
+    pub fn certificate_authority(&self) -> String {
+        self.state().certificate_authority
+    }
+
+    /// The cluster's name.
+    pub fn name(&self) -> &str {
+        &self.options.name
+    }
+
+    /// Whose it is.
+    pub fn ownership(&self) -> Ownership {
+        if self.supervisor.is_some() { Ownership::Own } else { Ownership::TakenUp }
+    }
+
+    /// The folder of logs, one for each component.
+    pub fn logs(&self) -> std::path::PathBuf {
+        self.folder.logs()
+    }
+
+    /// What the supervisor last said of the cluster.
+    pub fn state(&self) -> State {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Kueue's feature gates, as they are now.
+    pub fn feature_gates(&self) -> FeatureGates {
+        self.state().feature_gates
+    }
+
+    /// Starts Kueue again with other feature gates. Returns when its webhooks answer and it has
+    /// reconciled a ClusterQueue.
+    ///
+    /// While it is away every write to a kind that Kueue's webhooks guard fails, so nothing else
+    /// may use the cluster meanwhile. On a cluster that was taken up, put the old gates back.
+    pub async fn restart_kueue(&self, gates: &FeatureGates) -> Result<(), ClusterError> {
+        let asked = async {
+            let mut stream = connect(&self.folder).await?;
+            send(&mut stream, &Request::RestartKueue(gates.clone())).await?;
+            receive::<Answer>(&mut BufReader::new(stream)).await
+        };
+        match asked.await {
+            Ok(Some(Answer::Ready(state))) => {
+                *self.state.lock().unwrap_or_else(PoisonError::into_inner) = *state;
+                Ok(())
+            }
+            Ok(Some(Answer::Failed(error))) => Err(error),
+            _ => Err(self.why_gone()),
+        }
+    }
+
+    /// Returns when the cluster has ended, with the reason. To be raced with whatever needs it.
+    pub async fn ended(&self) -> ClusterError {
+        if let Ok(mut stream) = connect(&self.folder).await
+            && send(&mut stream, &Request::Watch).await.is_ok()
+        {
+            let mut rest = Vec::new();
+            drop(stream.read_to_end(&mut rest).await);
+        }
+        super::unsupervised_within(&self.folder, END_LIMIT).await;
+        self.why_gone()
+    }
+
+    fn why_gone(&self) -> ClusterError {
+        let name = &self.options.name;
+        match status(&self.options.places, name) {
+            Ok(Some(State { failure: Some(failure), .. })) => failure,
+            Ok(Some(State { phase: Phase::Ended, .. })) => {
+                ClusterError::NotRunning { name: name.clone() }
+            }
+            _ => supervisor_gone(&self.folder, name),
+        }
+    }
+
+    /// Ends the cluster if it is its own, and returns when it is gone.
+    pub async fn shut_down(mut self) {
+        if let Some(supervisor) = self.supervisor.take() {
+            supervisor.end(END_LIMIT).await;
+        }
+    }
+
+    /// The log of a component.
+    pub fn log(&self, component: &str) -> std::path::PathBuf {
+        self.folder.log(component)
+    }
+
+    /// The cluster's folder.
+    pub fn folder(&self) -> &Path {
+        self.folder.root()
+    }
+}

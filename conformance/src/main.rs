@@ -1,0 +1,7 @@
+//! `dispatch-conformance`, the command.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    dispatch_conformance::cli::main()
+}
