@@ -7,10 +7,12 @@
 
 mod action;
 mod embedded;
+mod evaluate;
 mod expectation;
 mod fact;
 mod file;
 mod given;
+mod judge;
 mod load;
 mod plan;
 mod problem;
@@ -18,18 +20,22 @@ mod words;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod told;
 
 pub use action::{Action, Deadline, EndAs, Priority, Step, SubmitKind};
 pub use embedded::{embedded, embedded_sources};
+pub use evaluate::{Point, Truth};
 pub use expectation::{Claim, Expectation, Scope, Witness};
 pub use fact::{
     AdmissionIs, CalledFact, ControllerFact, Fact, JobSetFact, PodFact, PreflightVerdict,
     ReplicaIs, RunningFact, TrainJobFact, WorkloadFact,
 };
 pub use given::{Given, Mode, Need, PreflightPolicy};
+pub use judge::{Finding, Sighting};
 pub use load::{LoadError, load_folder, parse};
 pub use problem::{Problem, Refusal};
-pub use words::{AdapterCall, JobName, Place, Target, TargetKind};
+pub use words::{JobName, Place, Target, TargetKind};
 
 use dispatch_contract::rules::RuleId;
 

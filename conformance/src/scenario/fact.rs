@@ -4,7 +4,8 @@ use dispatch_contract::AdmissionCount;
 use dispatch_contract::resources::CheckState;
 use serde::Deserialize;
 
-use super::{AdapterCall, EndAs, JobName, Target};
+use super::{EndAs, JobName, Target};
+use crate::history::Verb;
 
 /// Something that is so, or is not so, at a point of a history.
 ///
@@ -127,7 +128,7 @@ pub enum AdmissionIs {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CalledFact {
     /// The call.
-    pub call: AdapterCall,
+    pub call: Verb,
     /// The job that it was for.
     pub job: Option<JobName>,
 }

@@ -10,9 +10,9 @@ use serde::Deserialize;
 use serde_saphyr::Spanned;
 
 use super::{
-    AdapterCall, EndAs, Mode, Need, PreflightPolicy, PreflightVerdict, Priority, ReplicaIs,
-    SubmitKind,
+    EndAs, Mode, Need, PreflightPolicy, PreflightVerdict, Priority, ReplicaIs, SubmitKind,
 };
+use crate::history::Verb;
 
 /// A text with its place.
 pub(super) type Text = Spanned<String>;
@@ -149,7 +149,7 @@ pub(super) struct FactFile {
     pub(super) pod_of: Option<Text>,
     pub(super) gone: Option<Text>,
     pub(super) ended: Option<Text>,
-    pub(super) called: Option<Spanned<AdapterCall>>,
+    pub(super) called: Option<Spanned<Verb>>,
     pub(super) controller: Option<Spanned<u32>>,
     pub(super) admission_check: Option<Spanned<CheckActivity>>,
     pub(super) preflight: Option<Spanned<PreflightVerdict>>,

@@ -11,7 +11,8 @@ use serde_saphyr::Spanned;
 
 use super::file::{ScenarioFile, Text};
 use super::problem::{Problem, did_you_mean};
-use super::{AdapterCall, Given, JobName, Need, Place, Scenario, SubmitKind};
+use super::{Given, JobName, Need, Place, Scenario, SubmitKind};
+use crate::history::Verb;
 
 mod expectations;
 mod facts;
@@ -77,7 +78,7 @@ struct Plan<'a> {
     /// The jobs of the whole file, with the line of the step that makes them.
     jobs_to_come: BTreeMap<String, usize>,
     /// The calls so far, and the jobs they were for.
-    calls: BTreeSet<(AdapterCall, Option<JobName>)>,
+    calls: BTreeSet<(Verb, Option<JobName>)>,
     queue_cpu: u32,
     replicas: u32,
     /// Replicas that are stopped now.
@@ -205,7 +206,7 @@ impl<'a> Plan<'a> {
     fn job(&mut self, text: &str, at: Place) -> Option<JobName> {
         let name = self.name(text, at)?;
         if name.is_probe() {
-            if !self.calls.contains(&(AdapterCall::Preflight, None)) {
+            if !self.calls.contains(&(Verb::Preflight, None)) {
                 let problem = Problem::new(at, "there is no probe before a preflight");
                 self.refuse(problem.hint("add the step `preflight: { observe-only: false }`"));
                 return None;

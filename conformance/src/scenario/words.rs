@@ -3,8 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::Deserialize;
-
 /// A place in a scenario file. Both counts begin at 1; columns count characters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Place {
@@ -104,42 +102,6 @@ impl FromStr for Target {
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.kind.as_str(), self.of)
-    }
-}
-
-/// The calls of an adapter, as facts name them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum AdapterCall {
-    /// Start.
-    Start,
-    /// Open.
-    Open,
-    /// Status.
-    Status,
-    /// Release.
-    Release,
-    /// Preflight.
-    Preflight,
-    /// List.
-    List,
-}
-
-impl AdapterCall {
-    /// Every call, in the order of the documentation.
-    pub const ALL: [Self; 6] =
-        [Self::Start, Self::Open, Self::Status, Self::Release, Self::Preflight, Self::List];
-
-    /// The word for it, in scenarios and histories.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Start => "start",
-            Self::Open => "open",
-            Self::Status => "status",
-            Self::Release => "release",
-            Self::Preflight => "preflight",
-            Self::List => "list",
-        }
     }
 }
 

@@ -5,11 +5,12 @@ use dispatch_contract::resources::CheckState;
 use serde_saphyr::Spanned;
 
 use super::{Maker, Plan, place};
+use crate::history::Verb;
 use crate::scenario::file::{CheckActivity, FactFile, Text};
 use crate::scenario::problem::{Problem, did_you_mean};
 use crate::scenario::{
-    AdapterCall, AdmissionIs, CalledFact, ControllerFact, Fact, JobName, JobSetFact, Place,
-    PodFact, ReplicaIs, RunningFact, SubmitKind, Target, TargetKind, TrainJobFact, WorkloadFact,
+    AdmissionIs, CalledFact, ControllerFact, Fact, JobName, JobSetFact, Place, PodFact, ReplicaIs,
+    RunningFact, SubmitKind, Target, TargetKind, TrainJobFact, WorkloadFact,
 };
 
 /// What facts are about, each with what can be asked of it.
@@ -239,7 +240,7 @@ impl Plan<'_> {
             Some(text) => Some(self.name(&text.value, place(text))?),
             None => None,
         };
-        let matches = |(made, of): &(AdapterCall, Option<JobName>)| {
+        let matches = |(made, of): &(Verb, Option<JobName>)| {
             *made == call.value && (job.is_none() || *of == job)
         };
         if !self.calls.iter().any(matches) {
@@ -267,7 +268,7 @@ impl Plan<'_> {
 
     fn preflight_fact(&mut self, written: &FactFile) -> Option<Fact> {
         let verdict = written.preflight.as_ref()?;
-        if !self.calls.contains(&(AdapterCall::Preflight, None)) {
+        if !self.calls.contains(&(Verb::Preflight, None)) {
             let problem = Problem::new(place(verdict), "no step calls preflight");
             self.refuse(problem.hint("add the step `preflight: { observe-only: false }`"));
             return None;

@@ -6,13 +6,14 @@ use serde_saphyr::Spanned;
 
 use super::text::one_line;
 use super::{Maker, Plan, place};
+use crate::history::Verb;
 use crate::scenario::file::{
     EndFile, FactFile, PreflightFile, ReleaseFile, ScenarioFile, StartFile, StatusFile, StepFile,
     SubmitFile, Text,
 };
 use crate::scenario::problem::{Problem, did_you_mean};
 use crate::scenario::words::STATE_NAMES;
-use crate::scenario::{Action, AdapterCall, Deadline, JobName, Place, Step, Target, TargetKind};
+use crate::scenario::{Action, Deadline, JobName, Place, Step, Target, TargetKind};
 
 /// The jobs that steps make, with the line of the first that does.
 pub(super) fn jobs_made(steps: &[Spanned<StepFile>]) -> BTreeMap<String, usize> {
@@ -50,13 +51,13 @@ impl Plan<'_> {
             StepFile::Start(start) => self.start(start),
             StepFile::Submit(submit) => self.submit(submit),
             StepFile::Open(job) => {
-                let job = self.called(AdapterCall::Open, job)?;
+                let job = self.called(Verb::Open, job)?;
                 Some(Action::Open { job })
             }
             StepFile::Release(release) => self.release(release),
             StepFile::Status(status) => self.status(status),
             StepFile::List(jobs) => {
-                self.calls.insert((AdapterCall::List, None));
+                self.calls.insert((Verb::List, None));
                 let jobs = jobs.iter().filter_map(|job| self.dispatch_job(job)).collect();
                 Some(Action::List { jobs })
             }
@@ -80,7 +81,7 @@ impl Plan<'_> {
     fn start(&mut self, start: &StartFile) -> Option<Action> {
         let job = self.new_job(&start.job)?;
         self.cpu(&start.cpu);
-        self.calls.insert((AdapterCall::Start, Some(job.clone())));
+        self.calls.insert((Verb::Start, Some(job.clone())));
         if start.refused.is_none() {
             self.jobs.insert(job.clone(), Maker::Dispatch);
         }
@@ -122,19 +123,19 @@ impl Plan<'_> {
     }
 
     /// A job that the adapter is called for.
-    fn called(&mut self, call: AdapterCall, text: &Text) -> Option<JobName> {
+    fn called(&mut self, call: Verb, text: &Text) -> Option<JobName> {
         let job = self.dispatch_job(text)?;
         self.calls.insert((call, Some(job.clone())));
         Some(job)
     }
 
     fn release(&mut self, release: &ReleaseFile) -> Option<Action> {
-        let job = self.called(AdapterCall::Release, &release.job)?;
+        let job = self.called(Verb::Release, &release.job)?;
         Some(Action::Release { job, refused: release.refused })
     }
 
     fn status(&mut self, status: &StatusFile) -> Option<Action> {
-        let job = self.called(AdapterCall::Status, &status.job);
+        let job = self.called(Verb::Status, &status.job);
         let state = STATE_NAMES.into_iter().find(|name| *name == status.state.value);
         if state.is_none() {
             let message = format!("Status has no state `{}`", status.state.value);
@@ -146,7 +147,7 @@ impl Plan<'_> {
     }
 
     fn preflight(&mut self, preflight: &PreflightFile) -> Action {
-        self.calls.insert((AdapterCall::Preflight, None));
+        self.calls.insert((Verb::Preflight, None));
         let because: Vec<_> = preflight.because.iter().filter_map(|rule| self.rule(rule)).collect();
         if let (false, Some(first)) = (preflight.observe_only, preflight.because.first()) {
             let problem = Problem::new(place(first), "a preflight that passes gives no reasons");
