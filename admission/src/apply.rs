@@ -7,6 +7,11 @@ use futures::future::BoxFuture;
 use crate::decide::Decision;
 use crate::snapshot::Snapshot;
 
+mod checks;
+mod live;
+
+pub use live::LiveWriter;
+
 /// What became of a decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Applied {

@@ -1,18 +1,34 @@
 //! The running controller: its parts, and how it begins and ends.
 
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use dispatch_contract::Clock;
-use dispatch_kubernetes::client::ClientError;
+use dispatch_contract::{Clock, Entropy, OsEntropy, SystemClock, names};
+use dispatch_kubernetes::client::{self, ClientError};
 use dispatch_kubernetes::request::Limits;
+use futures::{FutureExt, StreamExt, future};
 use kube::Client;
+use kube::runtime::reflector::store;
 use thiserror::Error;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
 
-use crate::apply::Apply;
+use crate::apply::{Apply, LiveWriter};
+use crate::check_status::{self, ServedChecks};
 use crate::config::{Config, ConfigError};
-use crate::decide::Decide;
-use crate::gather::Gather;
+use crate::decide::{Contract, Decide};
+use crate::gather::{Gather, LiveReader};
+use crate::lease::Keeper;
+use crate::metrics::Metrics;
+use crate::pass::Pass;
+use crate::reconcile;
+use crate::serve::{self, ServeError, Shown};
+use crate::triggers::{Everything, Synced, Watches};
+
+/// How long passes may go on after the shutdown has begun. One that is cut short is like one that
+/// crashed: the next pass raises again (RG-09).
+const DRAIN: Duration = Duration::from_secs(5);
 
 /// What the parts of the controller work with.
 #[derive(Clone)]
@@ -23,6 +39,8 @@ pub struct Environment {
     pub limits: Limits,
     /// Where times in what is written come from.
     pub clock: Arc<dyn Clock>,
+    /// The `AdmissionChecks` that name this controller.
+    pub checks: ServedChecks,
 }
 
 /// The three parts of a pass: what reads, what decides, and what writes.
@@ -36,6 +54,18 @@ pub struct Parts {
     pub apply: Arc<dyn Apply>,
 }
 
+impl Parts {
+    /// The contract's: live reads, its decision, preconditioned writes.
+    pub fn reference(environment: &Environment) -> Self {
+        let Environment { client, limits, clock, checks } = environment.clone();
+        Self {
+            gather: Arc::new(LiveReader::new(client.clone(), limits, checks)),
+            decide: Arc::new(Contract),
+            apply: Arc::new(LiveWriter::new(client, limits, clock)),
+        }
+    }
+}
+
 /// The controller could not begin, or could not go on.
 #[derive(Debug, Error)]
 pub enum RunError {
@@ -45,19 +75,106 @@ pub enum RunError {
     /// There is no client.
     #[error(transparent)]
     Client(#[from] ClientError),
+    /// The endpoints cannot be served.
+    #[error(transparent)]
+    Serve(#[from] ServeError),
+    /// The task that keeps the Lease has died; without it nobody would know whether this replica
+    /// leads.
+    #[error("the task that keeps the Lease has died")]
+    LeaseTask,
 }
 
 /// Runs the controller until `shutdown`. The `AdmissionChecks` stay Active as it goes, so that
 /// Kueue does not stop the queues (RG-10).
 ///
-/// `parts` is given the environment and makes the parts of a pass from it.
+/// `parts` is given the environment and makes the parts of a pass from it; [`Parts::reference`] are
+/// the contract's.
 pub async fn run(
     config: Config,
     parts: impl FnOnce(&Environment) -> Parts,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), RunError> {
     config.check()?;
-    let _ = parts;
-    shutdown.await;
-    Ok(())
+    let client = match &config.kubeconfig {
+        Some(path) => client::from_kubeconfig(path).await?,
+        None => client::from_environment().await?,
+    };
+    run_on(client, config, parts, shutdown).await
+}
+
+/// As [`run`], on a client that is there already.
+pub async fn run_on(
+    client: Client,
+    config: Config,
+    parts: impl FnOnce(&Environment) -> Parts,
+    shutdown: impl Future<Output = ()> + Send + 'static,
+) -> Result<(), RunError> {
+    config.check()?;
+    let (synced, everything, metrics) = (Synced::default(), Everything::new(), Metrics::new());
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let limits = Limits { request: config.timeouts.request };
+    let stop = shutdown.boxed().shared();
+
+    let listener = serve::listen(config.listen, config.endpoints_file.as_deref()).await?;
+    let serving =
+        serve::serve(listener, Shown { metrics: metrics.clone(), synced: synced.clone() });
+
+    let identity = config.identity.clone().unwrap_or_else(default_identity);
+    let shared = (clock.clone(), everything.clone(), metrics.clone());
+    let (keeper, claim) = Keeper::new(client.clone(), (&config.lease, &identity), shared);
+    let (end_lease, lease_ends) = oneshot::channel();
+    let mut keeping = tokio::spawn(keeper.keep_until(lease_ends.map(drop)));
+
+    let (known, writer) = store();
+    let checks = ServedChecks::new(known.clone(), &config.controller_name);
+    let environment = Environment { client, limits, clock, checks };
+    let watches = Watches {
+        client: environment.client.clone(),
+        namespace: config.namespace.clone(),
+        synced,
+        everything,
+    };
+    let (workloads, changed) = watches.workloads();
+    let context = reconcile::Context {
+        pass: Pass { parts: parts(&environment), metrics, takeover: config.timeouts.takeover },
+        claim: claim.clone(),
+        checks: environment.checks.clone(),
+        resync: config.resync,
+        failures: Mutex::default(),
+    };
+    let activation = check_status::Context { environment, claim };
+    let checks_changed = watches.checks(&known, writer).take_until(stop.clone());
+    let serve_checks = check_status::serve(activation, known.clone(), checks_changed);
+    let changed = changed.take_until(stop.clone());
+    let serve_workloads = async {
+        // A pass has to know which checks are this controller's.
+        future::select(known.wait_until_ready().boxed(), stop.clone()).await;
+        reconcile::serve(context, workloads, changed, config.concurrency).await;
+    };
+    let mut working = future::join(serve_workloads, serve_checks).boxed();
+
+    let ended = tokio::select! {
+        ((), ()) = &mut working => Ok(()),
+        _ = &mut keeping => Err(RunError::LeaseTask),
+        served = serving => Err(served.err().map_or(RunError::LeaseTask, RunError::Serve)),
+        () = stop.clone() => {
+            tracing::info!("shutting down; the AdmissionChecks stay Active");
+            if timeout(DRAIN, &mut working).await.is_err() {
+                tracing::warn!("passes were cut short; their Workloads wait for the next leader");
+            }
+            Ok(())
+        }
+    };
+    drop(working);
+    let _ = end_lease.send(());
+    if ended.is_ok() && keeping.await.is_err() {
+        return Err(RunError::LeaseTask);
+    }
+    ended
+}
+
+/// The machine's name, which in a pod is the pod's, and a token: two replicas never share it.
+fn default_identity() -> String {
+    let host = std::env::var("HOSTNAME").unwrap_or_else(|_| names::LEASE.to_owned());
+    format!("{host}_{}", OsEntropy.token())
 }

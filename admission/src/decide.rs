@@ -1,14 +1,17 @@
 //! What to do about one Workload: a pure, total function of what was read.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use dispatch_contract::AdmissionCount;
 use dispatch_kubernetes::raise::RaisedFor;
 
 use crate::snapshot::Snapshot;
 
+mod contract;
 mod reason;
 
+pub use contract::Contract;
 pub use reason::{Standstill, WaitReason};
 
 /// What to do about a Workload.
@@ -32,6 +35,8 @@ pub enum Decision {
     Approve {
         /// A of the execution that follows.
         a: AdmissionCount,
+        /// Values that could not be read and were ignored, each with its place (RG-13).
+        unreadable: Vec<String>,
     },
     /// An admitted object violates its identity: the check is set to Retry, so that Kueue evicts it
     /// and A is raised again (EX-05).
@@ -61,6 +66,45 @@ pub struct Raise {
     pub raised_for: RaisedFor,
     /// Values that could not be read, each with its place (RG-13).
     pub unreadable: Vec<String>,
+}
+
+impl Decision {
+    /// The kind of the decision, in one word, for logs and metrics.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::NotOurs => "not-ours",
+            Self::Nothing(_) => "nothing",
+            Self::PassThrough => "pass-through",
+            Self::Wait(_) => "wait",
+            Self::Raise(_) => "raise",
+            Self::AwaitTakeover(_) => "await-takeover",
+            Self::Approve { .. } => "approve",
+            Self::Heal { .. } => "heal",
+            Self::Unbank => "unbank",
+            Self::MarkEnded { .. } => "mark-ended",
+        }
+    }
+}
+
+impl fmt::Display for Decision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotOurs => f.write_str("no check of this controller"),
+            Self::Nothing(why) => write!(f, "nothing to do: {why}"),
+            Self::PassThrough => f.write_str("Ready: not an object of dispatch's"),
+            Self::Wait(reason) => write!(f, "Pending: {reason}"),
+            Self::Raise(raise) if raise.unreadable.is_empty() => write!(f, "A={}", raise.to),
+            Self::Raise(raise) => {
+                let ignored = raise.unreadable.join(", ");
+                write!(f, "A={}; ignored, since it cannot be read: {ignored}", raise.to)
+            }
+            Self::AwaitTakeover(reason) => write!(f, "not Ready yet: {reason}"),
+            Self::Approve { a, .. } => write!(f, "Ready: A={a}"),
+            Self::Heal { message } => write!(f, "Retry: {message}"),
+            Self::Unbank => f.write_str("Pending: no quota is reserved any more"),
+            Self::MarkEnded { how } => write!(f, "ended ({how}): suspended and marked"),
+        }
+    }
 }
 
 /// Decides what to do about a Workload.

@@ -1,13 +1,18 @@
 //! The only reader of a pass.
 
-use dispatch_contract::AdmissionCount;
 use dispatch_contract::resources::JobSet;
 use dispatch_kubernetes::request::RequestError;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use thiserror::Error;
 
+use crate::decide::Raise;
 use crate::snapshot::{Object, Snapshot, Unversioned, WorkloadKey};
+
+mod live;
+mod owner;
+
+pub use live::LiveReader;
 
 /// A read failed.
 #[derive(Debug, Error)]
@@ -34,15 +39,15 @@ pub trait Gather: Send + Sync {
         workload: &'a WorkloadKey,
     ) -> BoxFuture<'a, Result<Option<Snapshot>, GatherError>>;
 
-    /// Reads the object below the same version of the Workload again, after this pass raised A to
-    /// `raised` (RG-17).
+    /// Reads the object below the same version of the Workload again, after this pass raised A
+    /// (RG-17).
     ///
     /// The Workload is not read again: Ready has to carry the version from before the raise, since
     /// any execution that could have used the raised A has changed the Workload.
     fn gather_again<'a>(
         &'a self,
         first: &'a Snapshot,
-        raised: AdmissionCount,
+        raise: &'a Raise,
     ) -> BoxFuture<'a, Result<Snapshot, GatherError>>;
 
     /// The versions of the object's `JobSet` from now on, as a watch delivers them, the current one

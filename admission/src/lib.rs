@@ -10,15 +10,26 @@
 //! are given to [`run`], so that each can be replaced by itself.
 
 mod apply;
+mod check_status;
+pub mod cli;
 mod config;
 mod controller;
 mod decide;
 mod gather;
+mod lease;
+pub mod manifests;
+mod metrics;
+mod pass;
+mod reconcile;
+mod serve;
 mod snapshot;
+mod triggers;
 
-pub use apply::{Applied, Apply};
+pub use apply::{Applied, Apply, LiveWriter};
+pub use check_status::ServedChecks;
 pub use config::{Config, ConfigError, Lease, Timeouts};
-pub use controller::{Environment, Parts, RunError, run};
-pub use decide::{Decide, Decision, Raise, Standstill, WaitReason};
-pub use gather::{Gather, GatherError};
+pub use controller::{Environment, Parts, RunError, run, run_on};
+pub use decide::{Contract, Decide, Decision, Raise, Standstill, WaitReason};
+pub use gather::{Gather, GatherError, LiveReader};
+pub use serve::ServeError;
 pub use snapshot::{At, Object, Owner, Snapshot, Unversioned, WorkloadKey};

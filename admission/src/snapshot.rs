@@ -7,6 +7,8 @@ use dispatch_kubernetes::runtime::RuntimeState;
 use kube::{Resource, ResourceExt};
 use thiserror::Error;
 
+use crate::decide::Raise;
+
 /// The name of a Workload, as triggers hand it on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct WorkloadKey {
@@ -75,8 +77,8 @@ pub struct Snapshot {
     pub checks: Vec<String>,
     /// Whose it is.
     pub owner: Owner,
-    /// The A that this pass raised; `None` before the raise.
-    pub raised: Option<AdmissionCount>,
+    /// The raise that this pass made; `None` before it.
+    pub raised: Option<Raise>,
 }
 
 /// Whose Workload it is (RG-02, RG-03).
@@ -113,9 +115,11 @@ pub enum Owner {
 pub struct Object {
     /// The `TrainJob`; its version is the precondition of the raise and of the ended mark.
     pub trainjob: At<TrainJob>,
-    /// How its runtime stands to the one that Start resolved (SG-09).
-    pub runtime: RuntimeState,
-    /// Its `JobSet`, Jobs and pods, read after the `TrainJob`, in this order (RG-04).
+    /// How its runtime stands to the one that Start resolved (SG-09); `None` where it was not read,
+    /// since nothing can depend on it.
+    pub runtime: Option<RuntimeState>,
+    /// Its `JobSet`, Jobs and pods, read after the `TrainJob`, in this order (RG-04). Not read for
+    /// a finished Workload.
     pub owned: Owned,
 }
 
@@ -151,4 +155,13 @@ impl Object {
         let trainjob = &self.trainjob.object;
         trainjob.gates().has_dispatch() || trainjob.annotation(names::OPENED) != Some(names::TRUE)
     }
+}
+
+/// Whether anything may have to be done about a Workload, as far as the Workload itself tells; said
+/// of what a watch shows, so that reads are spent on those alone. One that is newly of concern comes
+/// with an event of its own.
+pub(crate) fn may_concern(workload: &Workload, is_served: impl Fn(&str) -> bool) -> bool {
+    let mut own = workload.checks().iter().filter(|check| is_served(&check.name)).peekable();
+    let stands = ["QuotaReserved", "Admitted", "Finished"].iter().any(|type_| workload.is(type_));
+    own.peek().is_some() && (stands || own.any(|check| check.state == CheckState::Ready))
 }

@@ -1,5 +1,7 @@
 //! The runtime that an object resolves to, and its digest (SG-09).
 
+use std::fmt::Write;
+
 use dispatch_contract::names;
 use dispatch_contract::resources::{RuntimeReference, TrainJob};
 use kube::api::{ApiResource, DynamicObject};
@@ -57,7 +59,8 @@ pub fn digest(spec: &Value) -> String {
     canonical(spec, &mut text);
     let mut digest = "sha256:".to_owned();
     for byte in Sha256::digest(text) {
-        digest.push_str(&format!("{byte:02x}"));
+        // Writing to a String cannot fail.
+        let _ = write!(digest, "{byte:02x}");
     }
     digest
 }

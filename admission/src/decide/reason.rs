@@ -22,6 +22,18 @@ pub enum Standstill {
     Decided,
 }
 
+impl fmt::Display for Standstill {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Over => "the Workload is finished, deactivated or being deleted",
+            Self::Evicting => "Kueue is evicting the Workload",
+            Self::NoQuota => "no quota is reserved",
+            Self::Admitted => "the Workload is admitted",
+            Self::Decided => "no check of this controller waits for a decision",
+        })
+    }
+}
+
 /// Why the check stays Pending. The text is its message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WaitReason {

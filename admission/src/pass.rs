@@ -1,0 +1,155 @@
+//! One pass over one Workload: read, decide, write; after a raise, wait and decide once more.
+
+use std::time::Duration;
+
+use dispatch_contract::resources::JobSet;
+use dispatch_contract::{AdmissionCount, names};
+use dispatch_kubernetes::request::{Outcome, RequestError};
+use futures::{StreamExt, future, stream};
+use thiserror::Error;
+use tokio::time::{Instant, timeout_at};
+
+use crate::apply::Applied;
+use crate::controller::Parts;
+use crate::decide::{Decision, Raise, WaitReason};
+use crate::gather::GatherError;
+use crate::metrics::Metrics;
+use crate::snapshot::{Snapshot, WorkloadKey};
+
+/// A pass ended early; another one is due.
+#[derive(Debug, Error)]
+pub(crate) enum PassError {
+    /// A read failed.
+    #[error(transparent)]
+    Gather(#[from] GatherError),
+    /// A write failed, or its outcome is unknown: only a fresh pass knows more (CA-05).
+    #[error(transparent)]
+    Write(#[from] RequestError),
+    /// Trainer refused the raise.
+    #[error("the raise was refused: {0}")]
+    RaiseRefused(RequestError),
+}
+
+/// How a pass ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Passed {
+    /// Whatever is next comes with an event.
+    Settled,
+    /// The Workload waits for something.
+    Waiting,
+}
+
+/// What a pass works with.
+#[derive(Clone)]
+pub(crate) struct Pass {
+    pub(crate) parts: Parts,
+    pub(crate) metrics: Metrics,
+    /// For how long Trainer may take to hand A on (RG-17).
+    pub(crate) takeover: Duration,
+}
+
+impl Pass {
+    /// One pass over a Workload.
+    pub(crate) async fn run(&self, workload: &WorkloadKey) -> Result<Passed, PassError> {
+        let began = Instant::now();
+        let passed = self.pass(workload).await;
+        self.metrics.passed(began.elapsed());
+        passed
+    }
+
+    async fn pass(&self, workload: &WorkloadKey) -> Result<Passed, PassError> {
+        let Some(snapshot) = self.parts.gather.gather(workload).await? else {
+            return Ok(Passed::Settled);
+        };
+        let decision = self.decide(&snapshot);
+        let Decision::Raise(raise) = &decision else {
+            return self.apply(&snapshot, &decision).await;
+        };
+        match self.write(&snapshot, &decision).await {
+            Ok(Applied::Altered(why)) => {
+                let altered = Decision::Wait(WaitReason::NotRaised(why));
+                self.apply(&snapshot, &altered).await
+            }
+            Ok(_) => self.after_raise(&snapshot, raise).await,
+            Err(error) if error.outcome == Outcome::Conflict => Ok(Passed::Settled),
+            Err(error) if error.outcome == Outcome::Denied => {
+                let why = error.message.clone();
+                let refused = Decision::Wait(WaitReason::RaiseRefused { why });
+                self.apply(&snapshot, &refused).await?;
+                Err(PassError::RaiseRefused(error))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Waits until the `JobSet` shows the raised A, and decides from what is read then (RG-17).
+    async fn after_raise(&self, first: &Snapshot, raise: &Raise) -> Result<Passed, PassError> {
+        let deadline = Instant::now() + self.takeover;
+        // The watch begins with the version there is, so that none is missed.
+        let versions = first.object().map(|object| self.parts.gather.jobset_versions(object));
+        let mut versions = stream::iter(versions)
+            .flatten()
+            .filter(|jobset| future::ready(shows(jobset, raise.to)))
+            .chain(stream::pending())
+            .boxed();
+        loop {
+            let in_time = timeout_at(deadline, versions.next()).await.is_ok();
+            let later = self.parts.gather.gather_again(first, raise).await?;
+            match self.decide(&later) {
+                Decision::AwaitTakeover(_) if in_time => {}
+                Decision::AwaitTakeover(reason) => {
+                    return self.apply(&later, &Decision::Wait(reason)).await;
+                }
+                decision => return self.apply(&later, &decision).await,
+            }
+        }
+    }
+
+    fn decide(&self, snapshot: &Snapshot) -> Decision {
+        let decision = self.parts.decide.decide(snapshot);
+        self.metrics.decided(&decision);
+        tracing::debug!(decision = decision.name(), ?decision, "decided");
+        decision
+    }
+
+    async fn write(
+        &self,
+        snapshot: &Snapshot,
+        decision: &Decision,
+    ) -> Result<Applied, RequestError> {
+        let applied = self.parts.apply.apply(snapshot, decision).await;
+        self.metrics.written(decision, &applied);
+        match &applied {
+            Ok(Applied::Nothing) => {}
+            Ok(_) => tracing::info!(decision = decision.name(), "{decision}"),
+            Err(error) if error.outcome == Outcome::Conflict => {
+                tracing::info!(
+                    decision = decision.name(),
+                    "the object has changed; deciding again"
+                );
+            }
+            Err(error) => tracing::warn!(decision = decision.name(), %error, "not written"),
+        }
+        applied
+    }
+
+    async fn apply(&self, snapshot: &Snapshot, decision: &Decision) -> Result<Passed, PassError> {
+        match self.write(snapshot, decision).await {
+            Ok(_) if matches!(decision, Decision::Wait(_)) => Ok(Passed::Waiting),
+            Ok(_) => Ok(Passed::Settled),
+            // Whoever changed the object has brought it back by an event already, or took it away.
+            Err(error) if matches!(error.outcome, Outcome::Conflict | Outcome::NotFound) => {
+                Ok(Passed::Settled)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Whether a version of the `JobSet` shows the raised A or a later one, so that a live read is worth
+/// its while.
+fn shows(jobset: &JobSet, raised: AdmissionCount) -> bool {
+    let jobs = &jobset.spec.replicated_jobs;
+    let shown = |text: &str| text.parse::<AdmissionCount>().is_ok_and(|count| count >= raised);
+    jobs.iter().all(|job| job.pod_annotation(names::POD_ADMISSION).is_some_and(shown))
+}
