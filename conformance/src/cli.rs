@@ -1,6 +1,7 @@
 //! The command line: one file for each command, and a dispatcher that knows nothing of them.
 
 mod cluster;
+mod subject;
 mod terminal;
 
 use crate::cluster::local::{guard, supervisor};
@@ -26,6 +27,9 @@ enum Command {
     /// Owns a local cluster. Started by `cluster up` and `run`.
     #[command(name = supervisor::SUBCOMMAND, hide = true)]
     Supervise,
+    /// Becomes one of the subjects. Started by the engine.
+    #[command(hide = true)]
+    Subject(subject::Arguments),
     /// Becomes another program that dies with its parent. Started by the supervisor.
     #[command(name = guard::SUBCOMMAND, hide = true)]
     Guard(guard::Arguments),
@@ -35,6 +39,7 @@ enum Command {
 pub fn main() -> Ended {
     match CommandLine::parse().command {
         Command::Cluster(arguments) => in_runtime(cluster::run(arguments)).into(),
+        Command::Subject(arguments) => in_runtime(subject::run(arguments)).into(),
         // These two make their own runtime: one starts its children from the main thread alone,
         // the other has to have a single thread.
         Command::Supervise => supervisor::main(),

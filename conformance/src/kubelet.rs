@@ -6,7 +6,6 @@
 //! does is seen in the history as versions of pods.
 
 mod decide;
-mod error;
 mod node;
 mod nodes;
 mod pods;
@@ -16,20 +15,18 @@ mod status;
 use std::sync::Arc;
 
 use dispatch_contract::Clock;
+use dispatch_kubernetes::request::RequestError;
 use kube::Client;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 pub use decide::{Action, decide};
-pub use error::KubeletError;
 pub use node::{NodeSet, VIRTUAL};
 pub use policy::{Ending, PodPolicy, Policies};
 
-/// A stand-in kubelet at work. Its nodes stay until [`Kubelet::stop`]; when it is dropped it stops
-/// working and leaves them behind.
+/// A stand-in kubelet at work. When it is dropped it stops working and leaves its nodes behind, for
+/// [`remove`].
 pub struct Kubelet {
-    client: Client,
-    nodes: NodeSet,
     policies: watch::Sender<Policies>,
     /// Ended when dropped.
     _tasks: JoinSet<()>,
@@ -41,7 +38,7 @@ impl Kubelet {
         client: Client,
         nodes: NodeSet,
         clock: Arc<dyn Clock>,
-    ) -> Result<Self, KubeletError> {
+    ) -> Result<Self, RequestError> {
         nodes::create(&client, &nodes, &*clock).await?;
         let (policies, wanted) = watch::channel(Policies::default());
         let mut tasks = JoinSet::new();
@@ -49,22 +46,31 @@ impl Kubelet {
         for node in nodes.node_names() {
             tasks.spawn(pods::serve(client.clone(), node, wanted.clone(), Arc::clone(&clock)));
         }
-        Ok(Self { client, nodes, policies, _tasks: tasks })
+        Ok(Self { policies, _tasks: tasks })
     }
 
-    /// Changes what is wanted of the pods of a job, named as the cluster names it.
-    pub fn want(&self, job: &str, change: impl FnOnce(&mut PodPolicy)) {
-        self.policies.send_modify(|policies| change(policies.of(job)));
+    /// Sets whether the pods of a job linger in Terminating, those to come included. The job is named
+    /// as in the cluster.
+    pub fn linger(&self, job: &str, lingers: bool) {
+        self.policies.send_modify(|policies| policies.linger(job, lingers));
+    }
+
+    /// Ends the containers of these pods, known by their UIDs.
+    pub fn end(&self, pod_uids: Vec<String>, ending: Ending) {
+        self.policies.send_modify(|policies| {
+            for uid in pod_uids {
+                policies.end(uid, ending);
+            }
+        });
     }
 
     /// Lets every pod go: from now on none lingers, so that everything can be removed.
     pub fn let_all_go(&self) {
         self.policies.send_modify(|policies| *policies = Policies::default());
     }
+}
 
-    /// Stops working and removes the nodes and their Leases.
-    pub async fn stop(self) -> Result<(), KubeletError> {
-        let Self { client, nodes, .. } = self;
-        nodes::remove(&client, &nodes).await
-    }
+/// Removes the nodes of a set and their Leases; what is gone already is no error.
+pub async fn remove(client: &Client, nodes: &NodeSet) -> Result<(), RequestError> {
+    nodes::remove(client, nodes).await
 }

@@ -8,3 +8,4 @@ pub mod history;
 pub mod kubelet;
 pub mod run;
 pub mod scenario;
+pub mod subject;

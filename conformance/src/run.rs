@@ -5,13 +5,27 @@
 //! the end, however it comes, everything that was made is removed. Nothing is judged here: the
 //! history is all that is handed on.
 
+mod api;
 mod error;
+mod explain;
+mod fixture;
 mod host;
 mod interrupt;
+mod local;
 mod names;
 mod observer;
+mod set_up;
+mod stage;
+mod steps;
+mod teardown;
 
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
+use std::sync::Arc;
+
+use dispatch_contract::{Clock, OsEntropy, SystemClock};
+use futures::FutureExt;
 
 pub use error::RunError;
 pub use host::{Host, HostError};
@@ -19,7 +33,12 @@ pub use interrupt::{Interruption, Interrupts};
 pub use names::Names;
 pub use observer::{Observer, Progress, Silent};
 
-use crate::history::EndedBy;
+use set_up::{Setting, set_up};
+use stage::{Stage, Tools};
+use steps::Steps;
+
+use crate::history::recorder::Journal;
+use crate::history::{Begin, End, EndedBy, SCHEMA, What};
 use crate::scenario::Scenario;
 
 /// How a scenario is played.
@@ -60,7 +79,8 @@ pub struct Played {
 /// Plays a scenario.
 ///
 /// A step that fails is no error: the history has it, and the judges say what it means. When this
-/// returns, or its future is dropped, subjects have ended; objects are removed when it returns.
+/// returns, subjects have ended and objects are removed; when its future is dropped, subjects are
+/// killed and objects stay.
 ///
 /// # Errors
 /// What keeps a scenario from being played: [`RunError`].
@@ -71,6 +91,136 @@ pub async fn play(
     interrupts: Interrupts,
     observer: &mut dyn Observer,
 ) -> Result<Played, RunError> {
-    let _ = (scenario, host, settings, interrupts, observer);
-    std::future::ready(Err(RunError::NotYet)).await
+    let names = Names::new(&settings.run, settings.number);
+    let rights = fixture::shipped(&names)?;
+    let folder = settings.results.join(&scenario.id);
+    let history = folder.join("history.ndjson");
+    fs_err::create_dir_all(&folder)
+        .map_err(|source| RunError::Results { path: folder.clone(), source })?;
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let mut tools = Tools { clock: Arc::clone(&clock), entropy: Arc::new(OsEntropy), observer };
+    let journal = Arc::new(Journal::create(&history, clock)?);
+    tools.observer.progress(&Progress::Recording { history: &history });
+    journal.append(None, What::Begin(Box::new(begin(scenario, host, settings, &names))))?;
+
+    let gates = host.feature_gates();
+    let client = host.client();
+    let mut watch = Watch { host, interrupts };
+    let setting = Setting {
+        scenario,
+        host,
+        settings,
+        names: &names,
+        rights: &rights,
+        client: client.clone(),
+        folder: &folder,
+        journal: Arc::clone(&journal),
+    };
+    let (ended, kubelet) = match watch.over(set_up(setting, &mut tools)).await {
+        Ok(mut stage) => {
+            let played = watch.over(steps::play(&mut stage, tools.observer)).await;
+            finish(&mut stage).await;
+            stage.kubelet.let_all_go();
+            (played, Some(stage.kubelet))
+        }
+        Err(halt) => (Err(halt), None),
+    };
+    let ended = conclude(&journal, ended);
+    tools.observer.progress(&Progress::CleaningUp);
+    let left_behind = teardown::teardown(host, &client, &names, &rights, &gates).await;
+    // Until here it ended the pods that were removed.
+    drop(kubelet);
+    Ok(Played { folder, history, ended: ended?, left_behind })
+}
+
+/// Stops the subjects and lets the recorder see all that happened.
+async fn finish(stage: &mut Stage<'_>) {
+    for (replica, change, pid) in stage.controllers.stop_all().await {
+        let noted = stage.record.subject(replica, change, pid).await;
+        if let Err(error) = noted {
+            tracing::error!(error = &error as &dyn std::error::Error, "the end of a controller");
+        }
+    }
+    stage.recorder.catch_up().await;
+}
+
+/// Writes how it ended, as far as the history can still be written.
+fn conclude(journal: &Journal, ended: Result<Steps, Halt>) -> Result<EndedBy, RunError> {
+    let (why, ended) = match ended {
+        Ok(Steps::Finished) => (EndedBy::Finished, Ok(EndedBy::Finished)),
+        Ok(Steps::Failed) => (EndedBy::Failed, Ok(EndedBy::Failed)),
+        Err(Halt::Interrupted) => (EndedBy::Interrupted, Ok(EndedBy::Interrupted)),
+        Err(Halt::Error(error)) => (EndedBy::Interrupted, Err(error)),
+    };
+    let written = journal.append(None, What::End(End { why }));
+    // The first error is the cause of the second.
+    let ended = ended?;
+    written?;
+    Ok(ended)
+}
+
+fn begin(scenario: &Scenario, host: &dyn Host, settings: &Settings, names: &Names) -> Begin {
+    let objects = [
+        ("LocalQueue", names.local_queue().to_owned()),
+        ("Lease", names.lease().to_owned()),
+        ("ResourceFlavor", names.flavor()),
+        ("TrainingRuntime", names.runtime().to_owned()),
+    ];
+    Begin {
+        schema: SCHEMA.to_owned(),
+        run: settings.run.clone(),
+        scenario: scenario.id.clone(),
+        digest: scenario.digest.clone(),
+        proves: scenario.proves.clone(),
+        cluster: host.kind().to_owned(),
+        versions: host.versions(),
+        mode: match scenario.given.mode {
+            crate::scenario::Mode::Kueue => crate::history::Mode::Kueue,
+        },
+        namespace: names.namespace(),
+        admission_check: Some(names.admission_check()),
+        controller_name: Some(names.controller_name()),
+        cluster_queue: Some(names.cluster_queue()),
+        objects: objects.map(|(kind, name)| (kind.to_owned(), name)).into(),
+        feature_gates: scenario.given.kueue_feature_gates.clone(),
+        mutant: settings.subjects.mutant.clone(),
+    }
+}
+
+/// Why a scenario was not played to its end.
+enum Halt {
+    /// Somebody ended it.
+    Interrupted,
+    /// It cannot go on.
+    Error(RunError),
+}
+
+/// Watches over what is done: for signals, for the cluster's end, for panics.
+struct Watch<'a> {
+    host: &'a dyn Host,
+    interrupts: Interrupts,
+}
+
+impl Watch<'_> {
+    async fn over<T>(
+        &mut self,
+        work: impl Future<Output = Result<T, RunError>>,
+    ) -> Result<T, Halt> {
+        // Nothing of it is used after a panic but by the teardown, which goes by names.
+        let work = AssertUnwindSafe(Box::pin(work)).catch_unwind();
+        tokio::select! {
+            done = work => match done {
+                Ok(done) => done.map_err(Halt::Error),
+                Err(panic) => Err(Halt::Error(RunError::Panicked(text_of(&*panic)))),
+            },
+            _ = self.interrupts.next() => Err(Halt::Interrupted),
+            error = self.host.ended() => Err(Halt::Error(RunError::ClusterEnded(error))),
+        }
+    }
+}
+
+fn text_of(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a panic without a message".to_owned())
 }

@@ -1,21 +1,17 @@
 //! Makes the virtual nodes, keeps them alive, removes them.
 
-use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
 use dispatch_contract::Clock;
+use dispatch_kubernetes::request::{Limits, Request, RequestError, send, send_optional};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::{MissedTickBehavior, interval};
 
-use super::error::KubeletError;
 use super::node::{self, NodeSet};
-
-/// How long each request may take.
-const REQUEST_LIMIT: Duration = Duration::from_secs(10);
 
 /// How often Leases and statuses are renewed, as a kubelet renews its Lease.
 const HEARTBEAT: Duration = Duration::from_secs(10);
@@ -28,13 +24,14 @@ pub(super) async fn create(
     client: &Client,
     set: &NodeSet,
     clock: &dyn Clock,
-) -> Result<(), KubeletError> {
+) -> Result<(), RequestError> {
     let api = Api::<Node>::all(client.clone());
     for name in set.node_names() {
         let params =
             PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
         let node = set.node(&name);
-        within("create the object", &name, api.create(&params, &node)).await?;
+        let request = Request::new("create", "nodes", &name);
+        send(Limits::default(), request, api.create(&params, &node)).await?;
         beat(client, set, &name, clock).await?;
     }
     Ok(())
@@ -61,13 +58,15 @@ pub(super) async fn keep_alive(client: Client, set: NodeSet, clock: Arc<dyn Cloc
 }
 
 /// Removes every node and its Lease; what is gone already is no error.
-pub(super) async fn remove(client: &Client, set: &NodeSet) -> Result<(), KubeletError> {
+pub(super) async fn remove(client: &Client, set: &NodeSet) -> Result<(), RequestError> {
     let nodes = Api::<Node>::all(client.clone());
     let leases = Api::<Lease>::namespaced(client.clone(), node::LEASES);
     for name in set.node_names() {
         let params = DeleteParams::default();
-        gone(within("delete the object", &name, nodes.delete(&name, &params)).await)?;
-        gone(within("delete the Lease", &name, leases.delete(&name, &params)).await)?;
+        let request = Request::new("delete", "nodes", &name);
+        send_optional(Limits::default(), request, nodes.delete(&name, &params)).await?;
+        let request = Request::new("delete", "leases", &name);
+        send_optional(Limits::default(), request, leases.delete(&name, &params)).await?;
     }
     Ok(())
 }
@@ -77,37 +76,16 @@ async fn beat(
     set: &NodeSet,
     name: &str,
     clock: &dyn Clock,
-) -> Result<(), KubeletError> {
+) -> Result<(), RequestError> {
     let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
     let apply = PatchParams::apply(MANAGER).force();
     let leases = Api::<Lease>::namespaced(client.clone(), node::LEASES);
     let lease = Patch::Apply(node::lease(name, clock.now()));
-    within("renew the Lease", name, leases.patch(name, &apply, &lease)).await?;
+    let request = Request::new("patch", "leases", name);
+    send(Limits::default(), request, leases.patch(name, &apply, &lease)).await?;
     let nodes = Api::<Node>::all(client.clone());
     let status = Patch::Strategic(set.status(clock.now()));
-    within("write the status", name, nodes.patch_status(name, &params, &status)).await?;
+    let request = Request::new("patch", "nodes/status", name);
+    send(Limits::default(), request, nodes.patch_status(name, &params, &status)).await?;
     Ok(())
-}
-
-async fn within<T>(
-    what: &'static str,
-    node: &str,
-    request: impl Future<Output = kube::Result<T>>,
-) -> Result<T, KubeletError> {
-    match timeout(REQUEST_LIMIT, request).await {
-        Ok(Ok(answer)) => Ok(answer),
-        Ok(Err(source)) => {
-            Err(KubeletError::Request { what, node: node.to_owned(), source: Box::new(source) })
-        }
-        Err(_) => Err(KubeletError::Limit { what, node: node.to_owned(), limit: REQUEST_LIMIT }),
-    }
-}
-
-fn gone<T>(deleted: Result<T, KubeletError>) -> Result<(), KubeletError> {
-    match deleted {
-        Err(KubeletError::Request { source, .. }) if matches!(&*source, kube::Error::Api(status) if status.code == 404) => {
-            Ok(())
-        }
-        other => other.map(|_| ()),
-    }
 }

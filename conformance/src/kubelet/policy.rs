@@ -1,6 +1,6 @@
 //! What a scenario wants of its pods.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dispatch_contract::names;
 use k8s_openapi::api::core::v1::Pod;
@@ -32,31 +32,47 @@ impl Ending {
     }
 }
 
-/// What is wanted of the pods of one job, those to come included. By default a pod runs at once,
-/// runs on, and ends its grace period at once.
+/// What is wanted of one pod. By default it runs at once, runs on, and ends its grace period at
+/// once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PodPolicy {
-    /// How running pods end; they run on unless given.
+    /// How it ends once it runs; it runs on unless given.
     pub ending: Option<Ending>,
-    /// Whether a deleted pod stays Terminating until it is let go.
+    /// Whether it stays Terminating when it is deleted, until it is let go.
     pub lingers: bool,
 }
 
-/// What is wanted of all pods, by the name of the job that they belong to.
+/// What is wanted of all pods.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Policies {
-    of: BTreeMap<String, PodPolicy>,
+    /// The jobs whose pods linger, those to come included.
+    lingering: BTreeSet<String>,
+    /// How pods end, by their UID.
+    endings: BTreeMap<String, Ending>,
 }
 
 impl Policies {
     /// The policy for one pod.
     pub fn for_pod(&self, pod: &Pod) -> PodPolicy {
-        job_of(pod).and_then(|job| self.of.get(job)).copied().unwrap_or_default()
+        let uid = pod.metadata.uid.as_deref().unwrap_or_default();
+        PodPolicy {
+            ending: self.endings.get(uid).copied(),
+            lingers: job_of(pod).is_some_and(|job| self.lingering.contains(job)),
+        }
     }
 
-    /// The policy for the pods of a job, to be changed.
-    pub fn of(&mut self, job: &str) -> &mut PodPolicy {
-        self.of.entry(job.to_owned()).or_default()
+    /// Sets whether the pods of a job linger.
+    pub fn linger(&mut self, job: &str, lingers: bool) {
+        if lingers {
+            self.lingering.insert(job.to_owned());
+        } else {
+            self.lingering.remove(job);
+        }
+    }
+
+    /// Sets how a pod ends.
+    pub fn end(&mut self, pod_uid: String, ending: Ending) {
+        self.endings.insert(pod_uid, ending);
     }
 }
 
@@ -93,7 +109,26 @@ mod tests {
         #[case] lingers: bool,
     ) {
         let mut policies = Policies::default();
-        policies.of("train").lingers = true;
+        policies.linger("train", true);
         assert_eq!(policies.for_pod(&pod(labels)).lingers, lingers);
+    }
+
+    #[test]
+    fn a_job_that_was_let_go_no_longer_lingers() {
+        let mut policies = Policies::default();
+        policies.linger("train", true);
+        policies.linger("train", false);
+        assert!(!policies.for_pod(&pod(&[(names::JOBSET_NAME, "train")])).lingers);
+    }
+
+    #[test]
+    fn only_the_pod_that_was_named_ends() {
+        let mut policies = Policies::default();
+        policies.end("one".to_owned(), Ending::Failed);
+        let mut pod = pod(&[]);
+        for (uid, ending) in [("one", Some(Ending::Failed)), ("other", None)] {
+            pod.metadata.uid = Some(uid.to_owned());
+            assert_eq!(policies.for_pod(&pod).ending, ending);
+        }
     }
 }

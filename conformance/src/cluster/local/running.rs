@@ -1,12 +1,14 @@
 //! A cluster that somebody runs scenarios on.
 
 use super::features::FeatureGates;
+use super::pins::{JOBSET, STACK};
 use super::places::ClusterFolder;
 use super::protocol::{Answer, Request, connect, receive, send};
 use super::starter::{Options, Supervisor, matching};
 use super::state::{Phase, State};
 use super::{END_LIMIT, endpoint, files, names, status, supervised, supervisor_gone};
 use crate::cluster::{ClusterError, Progress};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use tokio::io::{AsyncReadExt, BufReader};
@@ -94,6 +96,21 @@ impl Running {
     /// a token it makes a kubeconfig for a ServiceAccount.
     pub fn certificate_authority(&self) -> String {
         self.state().certificate_authority
+    }
+
+    /// The version of each component that a scenario depends on, by its name.
+    pub fn versions() -> BTreeMap<String, String> {
+        let components = [
+            ("kubernetes", &STACK, "k8s.io/kubernetes"),
+            ("etcd", &STACK, "go.etcd.io/etcd/server/v3"),
+            ("kueue", &STACK, "sigs.k8s.io/kueue"),
+            ("trainer", &STACK, "github.com/kubeflow/trainer/v2"),
+            ("jobset", &JOBSET, "sigs.k8s.io/jobset"),
+        ];
+        let versions = components.iter().filter_map(|(name, module, path)| {
+            Some(((*name).to_owned(), module.version_of(path)?.to_owned()))
+        });
+        versions.collect()
     }
 
     /// The cluster's name.

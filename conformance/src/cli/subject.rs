@@ -1,0 +1,72 @@
+//! `dispatch-conformance subject`: becomes one of the subjects. Started by the suite itself.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use dispatch_admission::{Config, Environment, Parts};
+use tokio::signal::unix::{SignalKind, signal};
+use tracing_subscriber::EnvFilter;
+
+use super::terminal;
+use crate::exit_code::ExitCode;
+
+/// What the subject logs, unless `RUST_LOG` says otherwise.
+const LOG: &str = "info,dispatch_admission=debug";
+
+/// The arguments of `subject`.
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    #[command(subcommand)]
+    subject: Subject,
+}
+
+#[derive(Debug, Subcommand)]
+enum Subject {
+    /// The admission controller.
+    Admission {
+        /// Its configuration file.
+        #[arg(long)]
+        config: PathBuf,
+        /// The broken controller to be, instead of the reference.
+        #[arg(long)]
+        mutant: Option<String>,
+    },
+}
+
+/// Runs the subject until it is asked to stop.
+pub(super) async fn run(arguments: Arguments) -> ExitCode {
+    let Subject::Admission { config, mutant } = arguments.subject;
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(LOG));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    match admission(&config, mutant.as_deref()).await {
+        Ok(()) => ExitCode::Conformant,
+        Err(error) => {
+            terminal::say(&format!("error: {error}"));
+            ExitCode::Environment
+        }
+    }
+}
+
+async fn admission(
+    config: &std::path::Path,
+    mutant: Option<&str>,
+) -> Result<(), Box<dyn std::error::Error>> {
+    let config = Config::from_file(config)?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let shutdown = async move {
+        terminate.recv().await;
+    };
+    let parts = parts(mutant)?;
+    Ok(dispatch_admission::run(config, parts, shutdown).await?)
+}
+
+/// The parts of the controller: the reference's, or those of a broken one.
+fn parts(mutant: Option<&str>) -> Result<impl FnOnce(&Environment) -> Parts, UnknownMutant> {
+    let parts: Option<fn(&Environment) -> Parts> = None;
+    parts.ok_or_else(|| UnknownMutant(mutant.unwrap_or_default().to_owned()))
+}
+
+/// There is no such broken controller.
+#[derive(Debug, thiserror::Error)]
+#[error("there is no broken controller `{0}`")]
+struct UnknownMutant(String);

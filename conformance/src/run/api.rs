@@ -1,0 +1,122 @@
+//! Requests of the suite itself, as an administrator: objects of any kind, created, deleted and
+//! waited for.
+
+use std::time::Duration;
+
+use dispatch_kubernetes::request::{Limits, Outcome, Request, RequestError, send, send_optional};
+use kube::api::{ApiResource, DeleteParams, DynamicObject, PostParams};
+use kube::core::GroupVersionKind;
+use kube::runtime::wait::{await_condition, conditions::is_deleted};
+use kube::{Api, Client, ResourceExt};
+use serde_json::Value;
+use tokio::time::timeout;
+
+/// The field manager of what the suite makes.
+const MANAGER: &str = "dispatch-conformance";
+
+/// The kinds that the suite makes or deletes, with their plurals.
+const PLURALS: [(&str, &str); 17] = [
+    ("Namespace", "namespaces"),
+    ("ServiceAccount", "serviceaccounts"),
+    ("Pod", "pods"),
+    ("Job", "jobs"),
+    ("Role", "roles"),
+    ("RoleBinding", "rolebindings"),
+    ("ClusterRole", "clusterroles"),
+    ("ClusterRoleBinding", "clusterrolebindings"),
+    ("ResourceFlavor", "resourceflavors"),
+    ("AdmissionCheck", "admissionchecks"),
+    ("ClusterQueue", "clusterqueues"),
+    ("LocalQueue", "localqueues"),
+    ("WorkloadPriorityClass", "workloadpriorityclasses"),
+    ("Workload", "workloads"),
+    ("TrainingRuntime", "trainingruntimes"),
+    ("TrainJob", "trainjobs"),
+    ("JobSet", "jobsets"),
+];
+
+/// An object by its kind and its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Named {
+    pub(super) api_version: &'static str,
+    pub(super) kind: &'static str,
+    pub(super) namespace: Option<String>,
+    pub(super) name: String,
+}
+
+impl Named {
+    /// An object of a kind without namespaces.
+    pub(super) fn cluster(api_version: &'static str, kind: &'static str, name: String) -> Self {
+        Self { api_version, kind, namespace: None, name }
+    }
+
+    /// An object in a namespace.
+    pub(super) fn namespaced(
+        api_version: &'static str,
+        kind: &'static str,
+        namespace: String,
+        name: String,
+    ) -> Self {
+        Self { api_version, kind, namespace: Some(namespace), name }
+    }
+
+    fn api(&self, client: &Client) -> Api<DynamicObject> {
+        api(client, self.api_version, self.kind, self.namespace.as_deref())
+    }
+
+    fn request(&self, verb: &'static str) -> Request {
+        Request::new(verb, plural(self.kind), self.name.clone())
+    }
+}
+
+/// Creates an object; gives it as the server has it.
+pub(super) async fn create(client: &Client, object: Value) -> Result<DynamicObject, RequestError> {
+    let text = |at: &str| object.pointer(at).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let (kind, name) = (text("/kind"), text("/metadata/name"));
+    let namespace = object.pointer("/metadata/namespace").and_then(Value::as_str);
+    let api = api(client, &text("/apiVersion"), &kind, namespace);
+    let request = Request::new("create", plural(&kind), name);
+    let parsed = serde_json::from_value(object).map_err(|error| RequestError {
+        request: request.clone(),
+        outcome: Outcome::Denied,
+        message: error.to_string(),
+    })?;
+    let params = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
+    send(Limits::default(), request, api.create(&params, &parsed)).await
+}
+
+/// Deletes an object, what it owns in the background; gives its UID, or `None` if it is gone.
+pub(super) async fn delete(client: &Client, named: &Named) -> Result<Option<String>, RequestError> {
+    let api = named.api(client);
+    let params = DeleteParams::background();
+    let deleted = api.delete(&named.name, &params);
+    let answer = send_optional(Limits::default(), named.request("delete"), deleted).await?;
+    Ok(answer.and_then(|answer| {
+        answer.either(|object| object.uid(), |status| status.details.map(|details| details.uid))
+    }))
+}
+
+/// Waits until the object of this UID is gone; whether it went within the limit.
+pub(super) async fn gone(client: &Client, named: &Named, uid: &str, limit: Duration) -> bool {
+    let gone = await_condition(named.api(client), &named.name, is_deleted(uid));
+    matches!(timeout(limit, gone).await, Ok(Ok(_)))
+}
+
+fn api(
+    client: &Client,
+    api_version: &str,
+    kind: &str,
+    namespace: Option<&str>,
+) -> Api<DynamicObject> {
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let kind = GroupVersionKind::gvk(group, version, kind);
+    let resource = ApiResource::from_gvk_with_plural(&kind, plural(&kind.kind));
+    match namespace {
+        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
+        None => Api::all_with(client.clone(), &resource),
+    }
+}
+
+fn plural(kind: &str) -> &'static str {
+    PLURALS.iter().find(|(known, _)| *known == kind).map_or("objects", |(_, plural)| plural)
+}

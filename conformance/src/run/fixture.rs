@@ -1,0 +1,72 @@
+//! What a scenario needs before its first step, and how it is made.
+
+mod access;
+mod objects;
+mod rights;
+
+use dispatch_kubernetes::request::RequestError;
+use futures::future::try_join_all;
+use kube::Client;
+
+use super::api::create;
+use super::{Host, Names, RunError};
+use crate::scenario::Given;
+
+pub(super) use access::PrivateFolder;
+pub(super) use objects::{namespace, submitted, trainer};
+pub(super) use rights::Rights;
+
+/// What both subjects may do until they ship manifests of their own.
+const STAND_IN: &str = "
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: stand-in}
+rules:
+- {apiGroups: ['*'], resources: ['*'], verbs: ['*']}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: stand-in}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: stand-in}
+";
+
+/// Who the subjects are to the cluster.
+#[derive(Debug)]
+pub(super) struct Access {
+    /// The adapter's kubeconfig, as text.
+    pub(super) adapter: String,
+    /// The controller's kubeconfig, as text.
+    pub(super) controller: String,
+}
+
+/// The rights that both subjects ship.
+pub(super) fn shipped(names: &Names) -> Result<Vec<Rights>, RunError> {
+    let shipped = [
+        (access::ADAPTER, STAND_IN.replace("stand-in", access::ADAPTER)),
+        (access::CONTROLLER, STAND_IN.replace("stand-in", access::CONTROLLER)),
+    ];
+    let own = |(account, manifests): (&'static str, String)| {
+        let wrap = |why| RunError::Manifests { account, why };
+        rights::rights(&manifests, account, names).map_err(wrap)
+    };
+    shipped.into_iter().map(own).collect()
+}
+
+/// Makes everything in the scenario's namespace and beside it. The namespace is there already.
+pub(super) async fn make(
+    host: &dyn Host,
+    client: &Client,
+    names: &Names,
+    given: &Given,
+    rights: &[Rights],
+) -> Result<Access, RequestError> {
+    let mut all = objects::all(names, given);
+    all.extend([access::ADAPTER, access::CONTROLLER].map(|name| access::account(name, names)));
+    all.extend(rights.iter().flat_map(|rights| rights.objects.iter().cloned()));
+    try_join_all(all.into_iter().map(|object| create(client, object))).await?;
+    try_join_all(rights.iter().map(|rights| rights::in_force(client, rights, names))).await?;
+    Ok(Access {
+        adapter: access::kubeconfig(host, client, access::ADAPTER, names).await?,
+        controller: access::kubeconfig(host, client, access::CONTROLLER, names).await?,
+    })
+}

@@ -1,0 +1,59 @@
+//! The local cluster as a host.
+
+use std::collections::BTreeMap;
+
+use futures::future::BoxFuture;
+use kube::Client;
+
+use super::host::{Host, HostError};
+use crate::cluster::ClusterError;
+use crate::cluster::local::{FeatureGate, FeatureGates, Running};
+
+impl Host for Running {
+    fn kind(&self) -> &'static str {
+        "local"
+    }
+
+    fn versions(&self) -> BTreeMap<String, String> {
+        Running::versions()
+    }
+
+    fn client(&self) -> Client {
+        Running::client(self)
+    }
+
+    fn server(&self) -> String {
+        Running::server(self)
+    }
+
+    fn certificate_authority(&self) -> String {
+        Running::certificate_authority(self)
+    }
+
+    fn feature_gates(&self) -> BTreeMap<String, bool> {
+        let gates = Running::feature_gates(self);
+        gates.iter().map(|(name, on)| (name.to_owned(), on)).collect()
+    }
+
+    fn set_feature_gates<'a>(
+        &'a self,
+        gates: &'a BTreeMap<String, bool>,
+    ) -> BoxFuture<'a, Result<(), HostError>> {
+        let add = |all: FeatureGates, (name, on): (&String, &bool)| {
+            all.with(FeatureGate { name: name.clone(), on: *on })
+        };
+        let gates = gates.iter().fold(Running::feature_gates(self), add);
+        Box::pin(async move { self.restart_kueue(&gates).await.map_err(HostError::from) })
+    }
+
+    fn ended(&self) -> BoxFuture<'_, HostError> {
+        Box::pin(async move { Running::ended(self).await.into() })
+    }
+}
+
+impl From<ClusterError> for HostError {
+    fn from(error: ClusterError) -> Self {
+        let boxed: Box<dyn std::error::Error + Send + Sync> = Box::new(error);
+        boxed.into()
+    }
+}

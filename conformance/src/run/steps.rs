@@ -1,0 +1,87 @@
+//! The steps of a scenario: one file for each kind.
+
+mod call;
+mod controller;
+mod delete;
+mod kueue;
+mod pods;
+mod start;
+mod submit;
+mod until;
+
+use super::error::{RunError, StepError};
+use super::observer::{Observer, Progress};
+use super::stage::Stage;
+use crate::history::{StepBegan, StepEnded, StepFailed, What};
+use crate::scenario::{Action, Step};
+
+pub(super) use controller::start as start_controller;
+
+/// How the steps of a scenario ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Steps {
+    /// All were played.
+    Finished,
+    /// One failed.
+    Failed,
+}
+
+/// Plays every step, until one fails.
+pub(super) async fn play(
+    stage: &mut Stage<'_>,
+    observer: &mut dyn Observer,
+) -> Result<Steps, RunError> {
+    let steps = &stage.scenario.steps;
+    for (index, step) in steps.iter().enumerate() {
+        observer.progress(&Progress::StepBegan { index, of: steps.len(), text: &step.text });
+        let began = StepBegan { index, line: step.place.line, text: step.text.clone() };
+        stage.record.note(What::StepBegan(began)).await?;
+        match one(stage, step, observer).await {
+            Ok(()) => {
+                stage.record.note(What::StepEnded(StepEnded { index })).await?;
+                observer.progress(&Progress::StepEnded { index });
+            }
+            Err(StepError::Failed { why, rule }) => {
+                observer.progress(&Progress::StepFailed { index, why: &why });
+                stage.record.note(What::StepFailed(StepFailed { index, why, rule })).await?;
+                return Ok(Steps::Failed);
+            }
+            Err(StepError::Run(error)) => return Err(error),
+        }
+    }
+    Ok(Steps::Finished)
+}
+
+async fn one(
+    stage: &mut Stage<'_>,
+    step: &Step,
+    observer: &mut dyn Observer,
+) -> Result<(), StepError> {
+    match &step.action {
+        Action::Start { job, cpu, priority, refused } => {
+            start::run(stage, job, *cpu, *priority, *refused).await
+        }
+        Action::Submit { job, kind, cpu, labels } => {
+            submit::run(stage, job, *kind, *cpu, labels).await
+        }
+        Action::Open { job } => call::open(stage, job).await,
+        Action::Release { job, refused } => call::release(stage, job, *refused).await,
+        Action::Status { job, state } => call::status(stage, job, state).await,
+        Action::List { jobs } => call::list(stage, jobs).await,
+        Action::Preflight { observe_only, because } => {
+            call::preflight(stage, *observe_only, because).await
+        }
+        Action::Until { fact, deadline, or_breaks } => {
+            until::run(stage, step, fact, *deadline, *or_breaks, observer).await
+        }
+        Action::Linger { job } => pods::linger(stage, job),
+        Action::LetGo { job } => pods::let_go(stage, job),
+        Action::End { job, end } => pods::end(stage, job, *end),
+        Action::Delete { target } => delete::run(stage, target).await,
+        Action::StopController { replica } => controller::stop(stage, *replica).await,
+        Action::StartController { replica } => {
+            controller::start(&mut stage.controllers, &stage.record, *replica).await
+        }
+        Action::Kueue { feature_gates } => kueue::run(stage, feature_gates).await,
+    }
+}

@@ -1,0 +1,62 @@
+//! `until`: waits until a fact is true, on what the recorder sees.
+
+use std::time::Duration;
+
+use dispatch_contract::rules::RuleId;
+use tokio::time::{MissedTickBehavior, interval, timeout};
+
+use crate::history::SubjectChange;
+use crate::run::error::StepError;
+use crate::run::explain::explain;
+use crate::run::observer::{Observer, Progress};
+use crate::run::stage::Stage;
+use crate::scenario::{Deadline, Fact, Step, Truth};
+
+/// How often whoever waits is told what is waited for.
+const TELL_EVERY: Duration = Duration::from_secs(2);
+
+pub(super) async fn run(
+    stage: &mut Stage<'_>,
+    step: &Step,
+    fact: &Fact,
+    deadline: Deadline,
+    rule: Option<RuleId>,
+    observer: &mut dyn Observer,
+) -> Result<(), StepError> {
+    let limit = deadline.limit() * stage.time_scale;
+    stage.record.read();
+    let waited = timeout(limit, true_at_last(stage, step, fact, limit, observer)).await;
+    waited.unwrap_or_else(|_| {
+        let now = explain(fact, &stage.record.history);
+        Err(StepError::Failed { why: format!("not so within {limit:?}; {now}"), rule })
+    })
+}
+
+/// The fact is asked for after every event, so that one that is true for a moment only is not
+/// missed.
+async fn true_at_last(
+    stage: &mut Stage<'_>,
+    step: &Step,
+    fact: &Fact,
+    limit: Duration,
+    observer: &mut dyn Observer,
+) -> Result<(), StepError> {
+    let mut tell = interval(TELL_EVERY);
+    tell.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    tell.tick().await;
+    while fact.is_so(&stage.record.history) != Truth::True {
+        tokio::select! {
+            read = stage.record.read_next() => read?,
+            died = stage.controllers.any_died() => {
+                let (replica, pid, why) = died;
+                stage.record.subject(replica, SubjectChange::Died, pid).await?;
+                return Err(StepError::failed(why));
+            }
+            _ = tell.tick() => {
+                let now = explain(fact, &stage.record.history);
+                observer.progress(&Progress::Waiting { until: &step.text, limit, now: &now });
+            }
+        }
+    }
+    Ok(())
+}
