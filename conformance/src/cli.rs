@@ -26,7 +26,7 @@ enum Command {
     Cluster(cluster::Arguments),
     /// Owns a local cluster. Started by `cluster up` and `run`.
     #[command(name = supervisor::SUBCOMMAND, hide = true)]
-    Supervise,
+    Supervise(supervisor::Arguments),
     /// Becomes one of the subjects. Started by the engine.
     #[command(hide = true)]
     Subject(subject::Arguments),
@@ -42,7 +42,7 @@ pub fn main() -> Ended {
         Command::Subject(arguments) => in_runtime(subject::run(arguments)).into(),
         // These two make their own runtime: one starts its children from the main thread alone,
         // the other has to have a single thread.
-        Command::Supervise => supervisor::main(),
+        Command::Supervise(_) => supervisor::main(),
         Command::Guard(arguments) => guard::main(&arguments),
     }
 }

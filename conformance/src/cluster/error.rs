@@ -231,6 +231,13 @@ pub enum ClusterError {
         /// In what it differs.
         difference: String,
     },
+    /// Another process has just begun to start a cluster of that name.
+    #[error("cluster {name:?} is being started by another process")]
+    #[diagnostic(code(cluster::starting), help("run the command again"))]
+    Starting {
+        /// The cluster's name.
+        name: String,
+    },
     /// No such cluster runs.
     #[error("cluster {name:?} is not running")]
     #[diagnostic(
@@ -262,7 +269,12 @@ impl ClusterError {
     /// Sorts a failure to touch a file into the errors that people can act on.
     pub fn io(path: &Path, error: &io::Error) -> Self {
         let path = path.to_path_buf();
-        let detail = error.to_string();
+        // The innermost: what surrounds it repeats the path.
+        let innermost = std::iter::successors(
+            std::error::Error::source(error),
+            |error: &&(dyn std::error::Error + 'static)| error.source(),
+        );
+        let detail = innermost.last().map_or_else(|| error.to_string(), ToString::to_string);
         match error.kind() {
             io::ErrorKind::StorageFull
             | io::ErrorKind::QuotaExceeded

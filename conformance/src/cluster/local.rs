@@ -16,6 +16,7 @@ mod files;
 pub mod guard;
 mod install;
 mod kubeconfig;
+mod logs;
 mod manifests;
 mod pins;
 mod places;
@@ -74,6 +75,12 @@ pub async fn down(places: &Places, name: &str) -> Result<Down, ClusterError> {
         Down::Nothing
     };
     files::remove_folder(&folder.run())?;
+    if let Some(mut state) = State::read(&folder) {
+        state.phase = Phase::Ended;
+        state.failure = None;
+        state.processes.clear();
+        state.write(&folder)?;
+    }
     Ok(found)
 }
 
@@ -141,6 +148,6 @@ fn signal(folder: &ClusterFolder, signal: nix::sys::signal::Signal) {
 
 fn supervisor_gone(folder: &ClusterFolder, name: &str) -> ClusterError {
     let log = folder.supervisor_log();
-    let tail = files::tail(&log, 15);
+    let tail = logs::last_lines(&logs::end(&log), 15);
     ClusterError::SupervisorGone { name: name.to_owned(), log, tail }
 }

@@ -1,6 +1,7 @@
 //! The cache of built programs and rendered manifests, shared by all clusters of a user.
 
 use super::files;
+use super::logs;
 use super::manifests::{self, SOURCES};
 use super::pins::{BINARIES, Binary};
 use super::toolchain::{self, Toolchain};
@@ -98,17 +99,18 @@ impl Cache {
         let whole = self.binary(binary.name);
         let part = whole.with_added_extension("part");
         let log = self.folder.join("logs").join(binary.name).with_added_extension("log");
-        let output = fs::File::create(&log).map_err(|error| ClusterError::io(&log, &error))?;
-        let status = toolchain::command(&binary.build_arguments(&part.to_string_lossy()))
+        let output = toolchain::command(&binary.build_arguments(&part.to_string_lossy()))
             .current_dir(self.module_folder(binary.module.name))
             .stdout(Stdio::null())
-            .stderr(output.into_parts().0)
-            .status()
+            .output()
             .await
             .map_err(|error| ClusterError::io(&whole, &error))?;
-        if !status.success() {
+        if !output.status.success() {
             drop(fs::remove_file(&part));
-            return Err(build_error(binary.name, &whole, &log, &files::tail(&log, 20)));
+            // On a full disk there is no log, and the error says why.
+            drop(fs::write(&log, &output.stderr));
+            let text = String::from_utf8_lossy(&output.stderr);
+            return Err(build_error(binary.name, &whole, &log, &logs::last_lines(&text, 20)));
         }
         fs::rename(&part, &whole).map_err(|error| ClusterError::io(&whole, &error))
     }
@@ -138,7 +140,7 @@ impl Cache {
 
 /// What a failed build says to people.
 fn build_error(binary: &str, whole: &Path, log: &Path, tail: &str) -> ClusterError {
-    if tail.contains("no space left on device") || tail.contains("disk quota exceeded") {
+    if logs::tell_of_a_full_disk(tail) {
         return ClusterError::DiskFull {
             path: whole.to_path_buf(),
             detail: format!("while building {binary}: no space left on device"),
@@ -248,6 +250,24 @@ mod tests {
         let toolchain = Toolchain { version: "go1.26.8".into() };
         let error = Cache::ready(&file, &toolchain, Duration::ZERO, &Silent).await.unwrap_err();
         assert!(matches!(&error, ClusterError::Unwritable { path, .. } if path.starts_with(&file)));
+    }
+
+    #[test]
+    fn a_half_built_program_is_not_taken_for_a_whole_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache { folder: folder.path().to_path_buf() };
+        fs::create_dir_all(cache.binaries()).unwrap();
+        fs::create_dir_all(folder.path().join("manifests")).unwrap();
+        for binary in &BINARIES {
+            fs::write(cache.binary(binary.name), "").unwrap();
+        }
+        for source in &SOURCES {
+            fs::write(cache.manifest_file(source.component), "[]").unwrap();
+        }
+        assert!(cache.complete());
+        let whole = cache.binary("kueue");
+        fs::rename(&whole, whole.with_added_extension("part")).unwrap();
+        assert!(!cache.complete());
     }
 
     #[test]

@@ -174,7 +174,7 @@ impl Site {
         let peers = format!("https://127.0.0.1:{}", self.peer_port);
         let mut flags = Flags::default();
         flags
-            .set("name", "default")
+            .set("name", "local")
             .path("data-dir", &self.folder.run().join("etcd"))
             // The store lives as long as the cluster: there is no crash to recover from.
             .set("unsafe-no-fsync", "true")
@@ -182,7 +182,7 @@ impl Site {
             .set("advertise-client-urls", &url)
             .set("listen-peer-urls", &peers)
             .set("initial-advertise-peer-urls", &peers)
-            .set("initial-cluster", format!("default={peers}"))
+            .set("initial-cluster", format!("local={peers}"))
             .set("log-level", "warn");
         for role in ["", "peer-"] {
             flags
@@ -355,5 +355,73 @@ impl Flags {
 
     fn invocation(self) -> Invocation {
         Invocation { arguments: self.0, configuration: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::local::Places;
+    use rstest::rstest;
+
+    fn site() -> Site {
+        let pair = |name: &str| Pair {
+            certificate: format!("/pki/{name}.crt").into(),
+            key: format!("/pki/{name}.key").into(),
+        };
+        let places = Places { cache: "/cache".into(), state: "/state".into() };
+        Site {
+            folder: places.cluster("c").unwrap(),
+            ports: ALL.into_iter().zip(15_001..).collect(),
+            peer_port: 15_000,
+            authority: "/pki/ca.crt".into(),
+            server: pair("server"),
+            etcd_client: pair("etcd-client"),
+            tokens: pair("tokens"),
+        }
+    }
+
+    #[test]
+    fn every_server_listens_on_the_loopback_address_alone() {
+        for component in ALL {
+            let Invocation { arguments, configuration } =
+                site().invocation(component, &FeatureGates::default());
+            let port = site().port(component).to_string();
+            let by_flag = arguments.iter().any(|flag| flag == "--bind-address=127.0.0.1")
+                || arguments
+                    .iter()
+                    .any(|flag| *flag == format!("--listen-client-urls=https://127.0.0.1:{port}"));
+            let host = configuration.and_then(|(_, content)| {
+                content.pointer("/webhook/host")?.as_str().map(str::to_owned)
+            });
+            assert!(by_flag || host.as_deref() == Some("127.0.0.1"), "{component:?}");
+        }
+    }
+
+    #[rstest]
+    #[case::jobset(Component::JobSet)]
+    #[case::trainer(Component::Trainer)]
+    #[case::kueue(Component::Kueue)]
+    fn managers_run_alone_and_unthrottled(#[case] component: Component) {
+        let (_, content) =
+            site().invocation(component, &FeatureGates::default()).configuration.unwrap();
+        assert_eq!(content["leaderElection"]["leaderElect"], false);
+        assert_eq!(content["metrics"]["bindAddress"], "0");
+        assert_eq!(content["clientConnection"], json!({ "qps": QPS, "burst": BURST }));
+    }
+
+    #[test]
+    fn kueue_gets_the_feature_gates_it_is_to_have() {
+        let gates = FeatureGates::default_with(["AdmissionGatedBy=false".parse().unwrap()]);
+        let (_, content) = site().invocation(Component::Kueue, &gates).configuration.unwrap();
+        let expected = json!({ "AdmissionGatedBy": false, "VisibilityOnDemand": false });
+        assert_eq!(content["featureGates"], expected);
+    }
+
+    #[test]
+    fn nothing_of_the_persons_environment_reaches_a_component() {
+        let names: Vec<_> =
+            site().environment(Component::Kueue).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["HOME", "KUBECONFIG", "PATH", "TMPDIR"]);
     }
 }

@@ -55,13 +55,12 @@ pub(super) fn remove_folder(path: &Path) -> Result<(), ClusterError> {
     }
 }
 
-/// The last lines of a log, at most `lines` of them and 8 KiB.
-pub(super) fn tail(path: &Path, lines: usize) -> String {
-    const MOST: usize = 8 * 1024;
-    let bytes = fs::read(path).unwrap_or_default();
-    let text = String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(MOST)..]).into_owned();
-    let all: Vec<&str> = text.lines().collect();
-    all[all.len().saturating_sub(lines)..].join("\n")
+/// Fails if no more can be written to a folder.
+pub(super) fn room(folder: &Path) -> Result<(), ClusterError> {
+    let probe = folder.join("room");
+    let written = fs::write(&probe, vec![0; 64 * 1024]);
+    drop(fs::remove_file(&probe));
+    written.map_err(|error| ClusterError::io(folder, &error))
 }
 
 #[cfg(test)]
@@ -84,14 +83,5 @@ mod tests {
         fs::write(&file, "").unwrap();
         let error = write(&file.join("below"), b"").unwrap_err();
         assert!(matches!(error, ClusterError::Unwritable { .. }), "{error:?}");
-    }
-
-    #[test]
-    fn the_tail_is_the_last_lines() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("log");
-        fs::write(&path, "a\nb\nc\n").unwrap();
-        assert_eq!(tail(&path, 2), "b\nc");
-        assert_eq!(tail(&folder.path().join("none"), 2), "");
     }
 }

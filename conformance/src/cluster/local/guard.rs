@@ -53,7 +53,7 @@ pub fn single(program: &Path, etc: Option<&Path>) -> tokio::process::Command {
         command.arg("--etc").arg(etc);
     }
     command.arg("--").arg(program);
-    command
+    command.into()
 }
 
 /// A command that runs `program` in a process group of its own, which is ended whole when this
@@ -61,13 +61,13 @@ pub fn single(program: &Path, etc: Option<&Path>) -> tokio::process::Command {
 pub fn group(program: &str) -> tokio::process::Command {
     let mut command = this_program();
     command.args(["--group", "--", program]);
-    command
+    command.into()
 }
 
 /// Starts this very program again. `/proc/self/exe` is the same file even if the one on disk was
 /// replaced meanwhile.
-fn this_program() -> tokio::process::Command {
-    let mut command = tokio::process::Command::new("/proc/self/exe");
+fn this_program() -> Command {
+    let mut command = Command::new("/proc/self/exe");
     command.arg(SUBCOMMAND).arg(format!("--parent={}", std::process::id()));
     command
 }
@@ -93,11 +93,14 @@ fn guard(arguments: &Arguments) -> io::Result<i32> {
         .program
         .split_first()
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "no program"))?;
-    let mut command = Command::new(program);
-    command.args(rest);
     if arguments.group {
+        // Through a second guard, so that the program dies with this one.
+        let mut command = this_program();
+        command.arg("--").args(&arguments.program);
         return watch_group(command, arguments.parent);
     }
+    let mut command = Command::new(program);
+    command.args(rest);
     // Before the death signal is asked for: a change of credentials takes it away again.
     if let Some(etc) = &arguments.etc {
         show_as_etc(etc).map_err(|error| {

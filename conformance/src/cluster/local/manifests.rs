@@ -100,7 +100,8 @@ pub(super) fn render(source: &Source, sources: &Path) -> Result<Vec<Value>, Clus
 fn render_base(folder: &Path) -> Result<Vec<Value>, ClusterError> {
     let file = folder.join("kustomization.yaml");
     let kustomization: Kustomization =
-        serde_saphyr::from_str(&read(&file)?).map_err(|error| odd(&file, &error))?;
+        serde_saphyr::from_str_with_options(&read(&file)?, reading())
+            .map_err(|error| odd(&file, &error))?;
     let mut objects = Vec::new();
     for resource in &kustomization.resources {
         objects.extend(documents(&folder.join(resource))?);
@@ -112,7 +113,8 @@ fn render_base(folder: &Path) -> Result<Vec<Value>, ClusterError> {
             (None, Some(text)) => (file.clone(), text.clone()),
             (None, None) => return Err(odd(&file, &"a patch without content")),
         };
-        let patch: Value = serde_saphyr::from_str(&text).map_err(|error| odd(&origin, &error))?;
+        let patch: Value = serde_saphyr::from_str_with_options(&text, reading())
+            .map_err(|error| odd(&origin, &error))?;
         let mut hits = 0;
         for object in objects.iter_mut().filter(|o| is_for(&patch, entry.target.as_ref(), o)) {
             apply(object, &patch).map_err(|detail| odd(&origin, &detail))?;
@@ -133,14 +135,20 @@ fn odd(file: &Path, detail: &dyn std::fmt::Display) -> ClusterError {
     ClusterError::Manifest { file: file.to_path_buf(), detail: detail.to_string() }
 }
 
-/// All documents of a YAML file. The definitions are large, and come from pinned modules.
+/// All documents of a YAML file.
 fn documents(file: &Path) -> Result<Vec<Value>, ClusterError> {
-    let options = serde_saphyr::options! {
-        budget: serde_saphyr::budget! { max_events: 10_000_000, max_nodes: 10_000_000 },
-    };
-    let all: Vec<Value> = serde_saphyr::from_multiple_with_options(&read(file)?, options)
+    let all: Vec<Value> = serde_saphyr::from_multiple_with_options(&read(file)?, reading())
         .map_err(|error| odd(file, &error))?;
     Ok(all.into_iter().filter(Value::is_object).collect())
+}
+
+/// Only `true` and `false` are booleans, as for Kubernetes' own readers; and the definitions are
+/// larger than what is taken from strangers.
+fn reading() -> serde_saphyr::Options {
+    serde_saphyr::options! {
+        strict_booleans: true,
+        budget: serde_saphyr::budget! { max_events: 10_000_000, max_nodes: 10_000_000 },
+    }
 }
 
 fn kind(object: &Value) -> &str {
@@ -231,4 +239,84 @@ pub(super) fn label(object: &mut Value) {
         *labels = Value::Object(Map::new());
     }
     labels["app.kubernetes.io/managed-by"] = "dispatch-conformance".into();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+
+    #[rstest]
+    #[case::named_entries_are_merged(
+        json!({ "webhooks": [{ "name": "a", "x": 1 }, { "name": "b" }] }),
+        json!({ "webhooks": [{ "name": "a", "y": 2 }] }),
+        json!({ "webhooks": [{ "name": "a", "x": 1, "y": 2 }, { "name": "b" }] })
+    )]
+    #[case::other_lists_are_replaced(
+        json!({ "values": ["a", "b"] }),
+        json!({ "values": ["c"] }),
+        json!({ "values": ["c"] })
+    )]
+    #[case::what_a_json_patch_names_is_replaced(
+        json!({ "webhooks": [{ "name": "a" }], "metadata": { "name": "x" } }),
+        json!([{ "op": "replace", "path": "/metadata/name", "value": "y" }]),
+        json!({ "webhooks": [{ "name": "a" }], "metadata": { "name": "y" } })
+    )]
+    fn a_patch_does_what_kustomize_does(
+        #[case] mut object: Value,
+        #[case] patch: Value,
+        #[case] patched: Value,
+    ) {
+        apply(&mut object, &patch).unwrap();
+        assert_eq!(object, patched);
+    }
+
+    #[rstest]
+    #[case::operation(json!([{ "op": "add", "path": "/a", "value": 1 }]), "\"add\" is not supported")]
+    #[case::place(json!([{ "op": "replace", "path": "/b", "value": 1 }]), "/b is not there")]
+    fn a_patch_that_cannot_be_done_is_an_error(#[case] patch: Value, #[case] words: &str) {
+        let error = apply(&mut json!({ "a": 0 }), &patch).unwrap_err();
+        assert!(error.contains(words), "{error}");
+    }
+
+    #[test]
+    fn webhooks_are_led_to_this_machine_and_keep_their_paths() {
+        let service = json!({ "service": { "name": "s", "namespace": "n", "path": "/p" } });
+        let mut object = json!({
+            "webhooks": [{ "clientConfig": service }],
+            "spec": { "conversion": { "webhook": { "clientConfig": service } } },
+        });
+        lead_to(&mut object, "https://127.0.0.1:9", "Q0E=");
+        let led = json!({ "url": "https://127.0.0.1:9/p", "caBundle": "Q0E=" });
+        assert_eq!(object["webhooks"][0]["clientConfig"], led);
+        assert_eq!(object["spec"]["conversion"]["webhook"]["clientConfig"], led);
+    }
+
+    #[test]
+    fn a_base_is_rendered_with_its_patches_and_without_services() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+        write(
+            "kustomization.yaml",
+            "resources: [all.yaml]\npatches:\n- path: p.yaml\n  target:\n    kind: MutatingWebhookConfiguration\n",
+        );
+        write(
+            "all.yaml",
+            "---\nkind: MutatingWebhookConfiguration\nmetadata: {name: m}\n---\nkind: Service\n",
+        );
+        write("p.yaml", "- op: replace\n  path: /metadata/name\n  value: n\n");
+        let rendered = render_base(folder.path()).unwrap();
+        let expected =
+            json!([{ "kind": "MutatingWebhookConfiguration", "metadata": { "name": "n" } }]);
+        assert_eq!(Value::Array(rendered), expected);
+    }
+
+    #[test]
+    fn a_patch_that_fits_nothing_is_an_error_that_names_its_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("kustomization.yaml");
+        fs::write(&file, "resources: []\npatches:\n- patch: 'kind: X'\n").unwrap();
+        let error = render_base(folder.path()).unwrap_err();
+        assert!(matches!(error, ClusterError::Manifest { file: named, .. } if named == file));
+    }
 }

@@ -3,11 +3,11 @@
 use super::components::{Component, Invocation, Site};
 use super::features::FeatureGates;
 use super::state::{ProcessId, ProcessState};
-use super::{files, guard, ports};
+use super::{files, guard, logs, ports};
 use crate::cluster::ClusterError;
 use fs_err as fs;
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::{mpsc, oneshot};
@@ -21,10 +21,19 @@ pub(super) struct Death {
 }
 
 impl Death {
-    /// The component, how it ended, and the end of its log.
-    pub(super) fn into_error(self) -> ClusterError {
-        let tail = files::tail(&self.log, 15);
+    /// The component, how it ended, and the end of its log. `run` is looked at for a full disk, on
+    /// which the log would be silent.
+    pub(super) fn into_error(self, run: &Path) -> ClusterError {
+        if let Err(error @ ClusterError::DiskFull { .. }) = files::room(run) {
+            return error;
+        }
         let component = self.component.name().to_owned();
+        let end = logs::end(&self.log);
+        if logs::tell_of_a_full_disk(&end) {
+            let detail = format!("{component} ended: no space left on device");
+            return ClusterError::DiskFull { path: run.to_path_buf(), detail };
+        }
+        let tail = logs::last_lines(&end, 15);
         match ports::in_use(&tail) {
             Some(line) => ClusterError::PortTaken { component, detail: line.trim().to_owned() },
             None => {

@@ -40,7 +40,7 @@ impl Options {
             feature_gates: FeatureGates::default(),
             cache_patience: Duration::from_hours(1),
             ready_within: Duration::from_mins(3),
-            program: PathBuf::from("/proc/self/exe"),
+            program: this_program(),
         })
     }
 
@@ -77,17 +77,24 @@ impl Options {
 /// Has the cluster running, and leaves it so: takes one that is there if it matches, else starts
 /// it. Dropping the future before it is done ends what it had started.
 pub async fn up(options: &Options, progress: &dyn Progress) -> Result<State, ClusterError> {
-    if let Some(state) = find(options, progress).await? {
-        return match options.difference(&state) {
-            None => Ok(state),
-            Some(difference) => {
-                Err(ClusterError::Occupied { name: options.name.clone(), difference })
+    let name = || options.name.clone();
+    loop {
+        if let Some(state) = find(options, progress).await? {
+            return match options.difference(&state) {
+                None => Ok(state),
+                Some(difference) => Err(ClusterError::Occupied { name: name(), difference }),
+            };
+        }
+        match Supervisor::start(options, progress).await {
+            // Another came first, after it was looked for.
+            Err(ClusterError::Starting { .. }) => {}
+            Err(error) => return Err(error),
+            Ok(mut supervisor) => {
+                supervisor.keep().await?;
+                return Ok(supervisor.state);
             }
-        };
+        }
     }
-    let mut supervisor = Supervisor::start(options, progress).await?;
-    supervisor.keep().await?;
-    Ok(supervisor.state)
 }
 
 /// A healthy cluster that matches, if there is one.
@@ -171,12 +178,22 @@ impl Supervisor {
     }
 }
 
+/// The running program: by its own path, which `ps` shows, or if that was replaced meanwhile, by
+/// the kernel's.
+fn this_program() -> PathBuf {
+    let path = std::env::current_exe().ok().filter(|path| path.exists());
+    path.unwrap_or_else(|| PathBuf::from("/proc/self/exe"))
+}
+
 fn spawn(options: &Options, folder: &ClusterFolder) -> Result<Child, ClusterError> {
     files::private_folder(folder.root())?;
     let log = folder.supervisor_log();
-    let file = fs::File::create(&log).map_err(|error| ClusterError::io(&log, &error))?;
+    let file = fs::OpenOptions::new().append(true).create(true).open(&log);
+    let file = file.map_err(|error| ClusterError::io(&log, &error))?;
     Command::new(&options.program)
+        .arg0(env!("CARGO_PKG_NAME"))
         .arg(supervisor::SUBCOMMAND)
+        .arg(folder.root())
         .current_dir("/")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -34,6 +34,13 @@ use tokio::task::{LocalSet, spawn_local};
 /// The hidden subcommand's name.
 pub const SUBCOMMAND: &str = "supervise";
 
+/// What `ps` shows of a supervisor.
+#[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
+pub struct Arguments {
+    /// The cluster's folder. What to do comes on standard input.
+    folder: std::path::PathBuf,
+}
+
 /// Runs a supervisor until its cluster has ended. Reads its [`Order`] from standard input.
 pub fn main() -> ExitCode {
     // Fails only for the leader of a group, which then has a session of its own already.
@@ -99,6 +106,13 @@ struct Supervisor {
     _lock: fs::File,
 }
 
+impl Drop for Supervisor {
+    /// The keys go even if the end was not an orderly one.
+    fn drop(&mut self) {
+        drop(files::remove_folder(&self.folder.run()));
+    }
+}
+
 /// What a started cluster needs for a restart of Kueue.
 struct Cluster {
     supervisor: Arc<Supervisor>,
@@ -119,10 +133,10 @@ impl Supervisor {
         let lock = fs::OpenOptions::new().write(true).create(true).truncate(false).open(&path);
         let lock = lock.map_err(|error| ClusterError::io(&path, &error))?;
         if lock.try_lock().is_err() {
-            let name = order.name.clone();
-            let difference = "a supervisor of its own".to_owned();
-            return Err(ClusterError::Occupied { name, difference });
+            return Err(ClusterError::Starting { name: order.name.clone() });
         }
+        // Of the one before.
+        drop(fs::File::options().write(true).truncate(true).open(folder.supervisor_log()));
         let me = std::process::id();
         let state = State {
             schema: SCHEMA.to_owned(),
@@ -162,7 +176,7 @@ impl Supervisor {
 
         let built = tokio::select! {
             cluster = Arc::clone(&self).build(order, &ends) => cluster,
-            end = ended.recv() => Err(reason(end)),
+            end = ended.recv() => Err(self.reason(end)),
         };
         let lived = match built {
             Ok((cluster, ports)) => {
@@ -171,7 +185,7 @@ impl Supervisor {
                     failed = cluster.start_and_serve(ports, &ends) => Err(failed),
                     end = ended.recv() => match end {
                         Some(End::Asked) => Ok(()),
-                        end => Err(reason(end)),
+                        end => Err(self.reason(end)),
                     },
                 };
                 cluster.processes.end_all().await;
@@ -210,6 +224,13 @@ impl Supervisor {
             restarts: tokio::sync::Mutex::default(),
         };
         Ok((cluster, ports))
+    }
+
+    fn reason(&self, end: Option<End>) -> ClusterError {
+        match end {
+            Some(End::Died(death)) => death.into_error(&self.folder.run()),
+            Some(End::Asked | End::StarterGone) | None => ClusterError::Interrupted,
+        }
     }
 
     /// Removes keys and data, and says how it ended.
@@ -323,13 +344,6 @@ impl Cluster {
     fn timings(&self) -> Vec<Timing> {
         let state = self.supervisor.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.timings.clone()
-    }
-}
-
-fn reason(end: Option<End>) -> ClusterError {
-    match end {
-        Some(End::Died(death)) => death.into_error(),
-        Some(End::Asked | End::StarterGone) | None => ClusterError::Interrupted,
     }
 }
 

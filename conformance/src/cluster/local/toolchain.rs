@@ -50,7 +50,9 @@ pub(super) fn command<A: AsRef<str>>(arguments: &[A]) -> Command {
     let mut command = guard::group("go");
     command.args(arguments.iter().map(AsRef::as_ref));
     command.envs(BUILD_ENVIRONMENT).env_remove("GOOS").env_remove("GOARCH");
-    command.stdin(std::process::Stdio::null()).kill_on_drop(true);
+    // Not killed on drop: SIGKILL would take the guard away and leave the compilers. The guard
+    // ends its group when this process does.
+    command.stdin(std::process::Stdio::null());
     command
 }
 
