@@ -2,14 +2,39 @@
 //! and Preflight.
 //!
 //! [`Adapter`] has a method for each call of the contract. What a call decides is a pure function
-//! of what it read. Reading and writing is
-//! thin, and every write to an object that exists carries the resourceVersion of the read it was
-//! decided from (OP-03).
+//! of what it read, and [`Decisions`] names each of these. Reading and writing is thin, and every
+//! write to an object that exists carries the resourceVersion of the read it was decided from
+//! (OP-03).
 //!
 //! The adapter speaks Kueue mode. `mode: plain` is understood and refused with `not-supported`.
 
 mod adapter;
 mod config;
+mod decisions;
+mod error;
+mod hold;
+mod lease;
+mod list;
+mod open;
+mod preflight;
+mod release;
+mod start;
+mod status;
+mod stop;
+mod watch;
+mod workload;
+mod write;
 
 pub use adapter::Adapter;
 pub use config::{Config, ConfigError, LeaseRef, Mode, Preflight, Timeouts};
+pub use decisions::{ByContract, Decisions};
+pub use hold::decide as decide_hold;
+pub use lease::Heartbeat;
+pub use list::is_listed;
+pub use open::decide as decide_open;
+pub use preflight::{PROBE_WINDOW, ProbeVerdict, Sighting, judge_probe};
+pub use release::{Lifted, Resumption, decide as decide_release, resume as decide_resume};
+pub use start::{Difference, WorkloadVerdict, differences, judge_workload};
+pub use status::{Observed, state, violations};
+pub use stop::{Left, left};
+pub use write::Step;

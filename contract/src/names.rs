@@ -43,6 +43,10 @@ pub const MANAGED: &str = "dispatch.phpboyscout.uk/managed";
 /// Label on the probes of preflight, to list by; never to decide by.
 pub const PROBE: &str = "dispatch.phpboyscout.uk/probe";
 
+/// Annotation on a probe: a number that a live preflight changes every few seconds, so that a probe
+/// whose number stays is one that a crash left (PF-05).
+pub const PROBE_RENEWED: &str = "dispatch.phpboyscout.uk/probe-renewed";
+
 /// The value of the marks and labels that are either there or not.
 pub const TRUE: &str = "true";
 

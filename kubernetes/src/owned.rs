@@ -12,6 +12,7 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::ListParams;
+use kube::core::DeserializeGuard;
 use kube::{Api, Client, ResourceExt};
 
 use crate::request::{Limits, Request, RequestError, send, send_optional};
@@ -69,6 +70,54 @@ pub async fn read_below(
     let pods = send(limits, request, pods.list(&all)).await?.items;
     let pods = pods_of(&name, &jobs, pods);
     Ok(Owned { jobset, jobs, pods })
+}
+
+/// All `JobSets`, Jobs and pods of a namespace, read live in this order: what several objects own.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct InNamespace {
+    /// Its `JobSets`.
+    pub jobsets: Vec<JobSet>,
+    /// Its Jobs.
+    pub jobs: Vec<Job>,
+    /// Its pods.
+    pub pods: Vec<Pod>,
+}
+
+impl InNamespace {
+    /// What of it belongs to an object, as [`read`] would give it.
+    pub fn of(&self, trainjob: &TrainJob) -> Owned {
+        self.of_name(&trainjob.name_any())
+    }
+
+    /// What of it belongs to the object of this name, whether or not that is still there.
+    pub fn of_name(&self, name: &str) -> Owned {
+        let jobset = self.jobsets.iter().find(|jobset| jobset.name_any() == name).cloned();
+        let jobs = jobs_of(name, jobset.as_ref(), self.jobs.clone());
+        let pods = pods_of(name, &jobs, self.pods.clone());
+        Owned { jobset, jobs, pods }
+    }
+}
+
+/// Reads all `JobSets`, Jobs and pods of a namespace, in the order of RG-04. A `JobSet` that cannot
+/// be read is passed over.
+pub async fn read_namespace(
+    client: &Client,
+    limits: Limits,
+    namespace: &str,
+) -> Result<InNamespace, RequestError> {
+    let in_namespace = format!("in namespace {namespace}");
+    let all = ListParams::default();
+    let jobsets = Api::<DeserializeGuard<JobSet>>::namespaced(client.clone(), namespace);
+    let request = Request::new("list", "jobsets.jobset.x-k8s.io", in_namespace.clone());
+    let jobsets = send(limits, request, jobsets.list(&all)).await?.items;
+    let jobs = Api::<Job>::namespaced(client.clone(), namespace);
+    let request = Request::new("list", "jobs.batch", in_namespace.clone());
+    let jobs = send(limits, request, jobs.list(&all)).await?.items;
+    let pods = Api::<Pod>::namespaced(client.clone(), namespace);
+    let request = Request::new("list", "pods", in_namespace);
+    let pods = send(limits, request, pods.list(&all)).await?.items;
+    let jobsets = jobsets.into_iter().filter_map(|guarded| guarded.0.ok()).collect();
+    Ok(InNamespace { jobsets, jobs, pods })
 }
 
 /// The Jobs of the object `name` among those of its namespace.
