@@ -101,7 +101,7 @@ impl Default for Timeouts {
         Self {
             request: Duration::from_secs(10),
             workload: Duration::from_secs(30),
-            release: Duration::from_secs(120),
+            release: Duration::from_mins(2),
         }
     }
 }

@@ -27,6 +27,7 @@ pub(crate) fn not_found(namespace: &str, object: &ObjectRef) -> CallError {
 }
 
 /// What a caller is told of a request that did not succeed.
+#[expect(clippy::needless_pass_by_value, reason = "so that it fits `map_err`")]
 pub(crate) fn of_request(error: RequestError) -> CallError {
     let request = &error.request;
     let message = match error.outcome {

@@ -87,6 +87,7 @@ async fn without_workload(adapter: &Adapter, object: &ObjectRef) -> Result<CallE
 }
 
 #[cfg(test)]
+#[expect(clippy::needless_pass_by_value, reason = "literals of JSON read best in place")]
 mod tests {
     use rstest::rstest;
     use serde_json::{Value, json};

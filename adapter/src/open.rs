@@ -46,6 +46,7 @@ pub(crate) async fn open(adapter: &Adapter, object: &ObjectRef) -> Result<(), Ca
 }
 
 #[cfg(test)]
+#[expect(clippy::needless_pass_by_value, reason = "literals of JSON read best in place")]
 mod tests {
     use rstest::rstest;
     use serde_json::{Value, json};

@@ -121,6 +121,7 @@ async fn yield_to_a_new_hold(adapter: &Adapter, object: &ObjectRef) -> Result<()
 }
 
 #[cfg(test)]
+#[expect(clippy::needless_pass_by_value, reason = "literals of JSON read best in place")]
 mod tests {
     use rstest::rstest;
     use serde_json::{Value, json};

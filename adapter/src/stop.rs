@@ -41,12 +41,12 @@ impl Left {
 /// the other object owns.
 pub fn left(object: &ObjectRef, named: Option<&TrainJob>, owned: &Owned) -> Left {
     let own = named.filter(|trainjob| trainjob.uid().as_deref() == Some(object.uid.as_str()));
-    let other = named.filter(|_| own.is_none()).and_then(|trainjob| trainjob.uid());
+    let other = named.filter(|_| own.is_none()).and_then(ResourceExt::uid);
     let others_jobset = owned
         .jobset
         .as_ref()
         .filter(|jobset| other.is_some() && jobset.controller_uid() == other.as_deref());
-    let others_uid = others_jobset.and_then(|jobset| jobset.uid());
+    let others_uid = others_jobset.and_then(ResourceExt::uid);
     let is_others = |metadata: &ObjectMeta| {
         let label = metadata.labels.as_ref().and_then(|labels| labels.get(names::JOBSET_UID));
         others_uid.is_some() && label == others_uid.as_ref()

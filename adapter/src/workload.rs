@@ -113,6 +113,7 @@ fn too_busy(adapter: &Adapter, name: &str) -> CallError {
 }
 
 #[cfg(test)]
+#[expect(clippy::needless_pass_by_value, reason = "literals of JSON read best in place")]
 mod tests {
     use rstest::rstest;
 

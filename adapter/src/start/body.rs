@@ -103,6 +103,7 @@ fn runtime_patch(runtime: &Runtime) -> Value {
 }
 
 #[cfg(test)]
+#[expect(clippy::needless_pass_by_value, reason = "literals of JSON read best in place")]
 mod tests {
     use dispatch_contract::resources::TrainJob;
     use dispatch_contract::{AdmissionCount, StartRequest};

@@ -137,6 +137,7 @@ fn queued_for(workload: Option<&Workload>) -> String {
 }
 
 #[cfg(test)]
+#[expect(clippy::needless_pass_by_value, reason = "literals of JSON read best in place")]
 mod tests {
     use dispatch_kubernetes::owned::Owned;
     use rstest::rstest;

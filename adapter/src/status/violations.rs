@@ -110,7 +110,7 @@ fn recreated(observed: &Observed, found: &mut Vec<Violation>) {
     };
     let raised_for = observed.trainjob.annotation(names::RAISED_FOR).unwrap_or_default();
     let (for_workload, for_jobset) = raised_for.split_once('/').unwrap_or_default();
-    let jobset = observed.owned.jobset.as_ref().and_then(|jobset| jobset.uid());
+    let jobset = observed.owned.jobset.as_ref().and_then(ResourceExt::uid);
     let now = [("Workload", for_workload, workload.uid()), ("JobSet", for_jobset, jobset)];
     for (kind, expected, uid) in now {
         if let Some(uid) = uid.filter(|uid| !expected.is_empty() && uid != expected) {
@@ -124,6 +124,7 @@ fn recreated(observed: &Observed, found: &mut Vec<Violation>) {
 }
 
 #[cfg(test)]
+#[expect(clippy::needless_pass_by_value, reason = "literals of JSON read best in place")]
 mod tests {
     use dispatch_kubernetes::owned::Owned;
     use rstest::rstest;
