@@ -1,0 +1,126 @@
+//! The judges: for each rule of the contract that a history can tell about, a pure function from
+//! the history to a verdict.
+//!
+//! Every rule is judged in every scenario. A judge looks at what happened and at nothing else, so
+//! that a history can be judged again, later and elsewhere, with the same verdict.
+
+mod ca;
+mod case;
+mod ex;
+mod op;
+mod pf;
+mod rg;
+mod sg;
+mod span;
+#[cfg(test)]
+mod tests;
+mod unjudged;
+mod verdict;
+
+use dispatch_contract::rules::{RULES, RuleId};
+
+use crate::history::{Begin, History, Kind};
+
+pub use verdict::{Judgement, Outcome, Overall, Verdict, causes_first, overall};
+
+use case::Case;
+
+/// The judge of one rule.
+#[derive(Clone, Copy, Debug)]
+pub struct Judge {
+    /// The rule's id.
+    pub rule: &'static str,
+    /// The kinds whose versions it reads: a gap in one of them makes a pass inconclusive.
+    reads: &'static [Kind],
+    /// Whether it compares each version with the one before: then a gap can look like a break too,
+    /// because two writes look like one.
+    by_steps: bool,
+    /// The rules that a break of this one usually brings about, so that a report can name the cause
+    /// first.
+    pub brings_about: &'static [&'static str],
+    decide: fn(&Case<'_>) -> Verdict,
+    /// A history that breaks the rule: no judge stands here that cannot fail.
+    #[cfg(test)]
+    breaking: fn() -> History,
+}
+
+/// Every judge, in the order of the contract.
+pub const JUDGES: &[Judge] = &[
+    sg::closed::SG_01,
+    sg::before_open::SG_02,
+    sg::workload::SG_05,
+    sg::refused::SG_06,
+    op::gate::OP_01,
+    op::gate::OP_02,
+    pf::leak::PF_01,
+    pf::observe_only::PF_02,
+    pf::served::PF_06,
+    pf::probe::PF_07,
+    rg::state::RG_01,
+    rg::foreign::RG_02,
+    rg::owner::RG_03,
+    rg::remainder::RG_04,
+    rg::raise::RG_05,
+    rg::state::RG_08,
+    rg::down::RG_10,
+    rg::own_entry::RG_11,
+    rg::marks::RG_12,
+    rg::next::RG_13,
+    rg::served::RG_14,
+    rg::in_time::RG_15,
+    rg::marks::RG_16,
+    rg::taken_over::RG_17,
+    rg::banked::RG_18,
+    ex::identity::EX_01,
+    ex::overlap::EX_02,
+    ex::identity::EX_03,
+    ex::healed::EX_05,
+    ca::hold::CA_01,
+    ca::release::CA_02,
+    ca::stop::CA_03,
+    ca::status::CA_04,
+    ca::ended::CA_07,
+];
+
+/// Judges a history by every rule of the contract, in the contract's order.
+pub fn judge(history: &History) -> Vec<Judgement> {
+    let case = history.begin().map(|begin: &Begin| Case::new(history, begin));
+    RULES
+        .iter()
+        .filter_map(|rule| {
+            let id: RuleId = rule.id.parse().ok()?;
+            let verdict = match &case {
+                Some(case) => judge_by(case, rule.id),
+                None => Verdict::inconclusive("the history is empty"),
+            };
+            Some(Judgement { rule: id, verdict })
+        })
+        .collect()
+}
+
+fn judge_by(case: &Case<'_>, rule: &str) -> Verdict {
+    match JUDGES.iter().find(|judge| judge.rule == rule) {
+        Some(judge) => judge.verdict(case),
+        None => Verdict::not_applicable(unjudged::why(rule)),
+    }
+}
+
+impl Judge {
+    fn verdict(&self, case: &Case<'_>) -> Verdict {
+        let verdict = (self.decide)(case);
+        let concerns = |kind: Option<Kind>| kind.is_none_or(|kind| self.reads.contains(&kind));
+        let gap = case.history.gaps().map(|(_, gap)| gap).find(|gap| concerns(gap.kind));
+        match (verdict, gap) {
+            (Verdict::Pass, Some(gap)) => {
+                Verdict::inconclusive(format!("the record has a gap: {}", gap.why))
+            }
+            (Verdict::Fail { because, .. }, Some(gap)) if self.by_steps => {
+                Verdict::inconclusive(format!(
+                    "{because}; but the record has a gap, so that may be two writes: {}",
+                    gap.why
+                ))
+            }
+            (verdict, _) => verdict,
+        }
+    }
+}

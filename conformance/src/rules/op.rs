@@ -1,0 +1,3 @@
+//! Open.
+
+pub(super) mod gate;

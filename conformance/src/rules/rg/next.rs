@@ -1,0 +1,165 @@
+//! RG-13: the next A.
+//!
+//! # What it says
+//! The next A is one more than the highest of the count, dispatch's runtime patch and the pods that
+//! are owned through to the `TrainJob`. A count that was removed or lowered is restored, never
+//! followed down; unreadable values are ignored; with none readable there is no raise.
+//!
+//! # Why it matters
+//! People and webhooks edit annotations. A count that is followed down gives an identity twice; one
+//! that is taken from anybody's pod can be driven to the end of its range.
+//!
+//! # How it is judged
+//! The raise carries the version of the `TrainJob` that it was decided from. A pod that was there
+//! from that version to the raise was seen; one that was there for a part of that time may have
+//! been.
+//!
+//! # A history that breaks it
+//! The count is 4, somebody sets it to 1, and the next raise is to 2.
+
+use dispatch_contract::{AdmissionCount, names};
+
+use crate::history::{Kind, Trail, Version};
+use crate::rules::case::{Case, Family, Raise};
+use crate::rules::{Judge, Verdict};
+
+pub(in crate::rules) const RG_13: Judge = Judge {
+    rule: "RG-13",
+    reads: &[Kind::TrainJob, Kind::Job, Kind::Pod],
+    by_steps: true,
+    brings_about: &["EX-01", "EX-03"],
+    decide: judge,
+    #[cfg(test)]
+    breaking: tests::followed_down,
+};
+
+fn judge(case: &Case<'_>) -> Verdict {
+    if !case.is_kueue() {
+        return Verdict::not_applicable("there is no readmission gate in plain mode");
+    }
+    let mut seen = false;
+    for family in &case.objects {
+        for raise in &family.raises {
+            seen = true;
+            if let Err(why) = check(case, family, raise) {
+                let name = &family.trainjob.name;
+                let because = format!("A of {name} was raised to {}, and {why}", raise.to);
+                return Verdict::fail(because, [raise.before.seq, raise.after.seq]);
+            }
+        }
+    }
+    Verdict::pass_if_seen(seen, "raise")
+}
+
+fn check(case: &Case<'_>, family: &Family<'_>, raise: &Raise<'_>) -> Result<(), String> {
+    let written = in_the_trainjob(raise.before);
+    let pods = |seen: fn(&Trail, &Raise<'_>) -> bool| {
+        let owned = family.pods.iter().filter(|pod| is_owned(case, family, pod));
+        owned.filter(|pod| seen(pod, raise)).filter_map(|pod| admission(pod)).max()
+    };
+    let least = written.max(pods(was_seen));
+    let most = written.max(pods(may_have_been_seen));
+    let Some(most) = most else { return Err("no value before it was readable".to_owned()) };
+    if least.is_some_and(|least| raise.to <= least) {
+        return Err(format!("{} was given before", raise.to));
+    }
+    if most.next().is_none_or(|next| raise.to > next) {
+        return Err(format!("the highest before it was {most}"));
+    }
+    Ok(())
+}
+
+fn in_the_trainjob(version: &Version) -> Option<AdmissionCount> {
+    let trainjob = version.trainjob()?;
+    let patched = trainjob.patched_admissions().into_values().flatten();
+    let texts = trainjob.annotation(names::ADMISSION_COUNT).into_iter().chain(patched);
+    texts.filter_map(|text| text.parse().ok()).max()
+}
+
+fn was_seen(pod: &Trail, raise: &Raise<'_>) -> bool {
+    pod.at(raise.before.order).is_some() && pod.at(raise.after.order).is_some()
+}
+
+fn may_have_been_seen(pod: &Trail, raise: &Raise<'_>) -> bool {
+    pod.created() <= raise.after.order
+        && pod.deleted().is_none_or(|gone| gone.order >= raise.before.order)
+}
+
+/// Whether a chain of owners leads from the pod to the `TrainJob`: a label is not enough.
+fn is_owned(case: &Case<'_>, family: &Family<'_>, pod: &Trail) -> bool {
+    let raw = pod.first().and_then(|version| case.history.raw(version));
+    let owners = raw.and_then(|raw| raw["metadata"]["ownerReferences"].as_array());
+    let owners = owners.into_iter().flatten().filter_map(|owner| owner["uid"].as_str());
+    owners.into_iter().any(|owner| family.jobs.iter().any(|job| job.uid == owner))
+}
+
+fn admission(pod: &Trail) -> Option<AdmissionCount> {
+    let annotations = pod.first()?.pod()?.metadata.annotations.as_ref()?;
+    annotations.get(names::POD_ADMISSION)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::history::History;
+    use crate::history::told::{NAME, Told, raise};
+    use crate::rules::tests::assert_verdict;
+
+    fn count(trainjob: &mut Value, text: &str) {
+        trainjob["metadata"]["annotations"][names::ADMISSION_COUNT] = json!(text);
+    }
+
+    fn at_four() -> Told {
+        let mut told = Told::kueue();
+        told.waits().raises(1).raises(2).raises(3).raises(4);
+        told
+    }
+
+    /// Everything in the object was lowered, and a pod shows that 4 was given.
+    pub(super) fn followed_down() -> History {
+        at_four().pod("pod-4", "4").trainjob(|it| raise(it, 1)).raises(2).history()
+    }
+
+    fn stranger() -> History {
+        let mut told = Told::kueue();
+        told.waits().create(
+            Kind::Pod,
+            json!({"metadata": {"name": "stranger", "namespace": "ns", "uid": "uid-stranger",
+                "labels": {names::JOBSET_NAME: NAME},
+                "annotations": {names::POD_ADMISSION: "7"}}}),
+        );
+        told.raises(8).history()
+    }
+
+    #[rstest]
+    #[case::by_the_rules(at_four().history(), "pass")]
+    #[case::no_raise(Told::kueue().waits().history(), "n/a")]
+    #[case::restored(at_four().trainjob(|it| count(it, "1")).raises(5).history(), "pass")]
+    #[case::restored_after_it_was_removed(
+        at_four().trainjob(|it| {
+            it["metadata"]["annotations"].as_object_mut().unwrap().remove(names::ADMISSION_COUNT);
+        }).raises(5).history(),
+        "pass")]
+    #[case::followed_down(followed_down(), "2 was given before")]
+    #[case::followed_down_below_the_patch(
+        at_four().trainjob(|it| count(it, "1")).trainjob(|it| count(it, "2")).history(),
+        "2 was given before")]
+    #[case::skipped(Told::kueue().waits().raises(2).history(), "the highest before it was 0")]
+    #[case::taken_from_a_strangers_pod(stranger(), "the highest before it was 0")]
+    #[case::above_a_pod_of_its_own(
+        Told::kueue().waits().pod("pod-4", "4").raises(5).history(), "pass")]
+    #[case::nothing_was_readable(
+        Told::kueue().waits().trainjob(|it| {
+            raise(it, 0);
+            let patch = &mut it["spec"]["runtimePatches"][1]["trainingRuntimeSpec"]["template"];
+            patch["spec"]["replicatedJobs"] = json!([]);
+            count(it, "x");
+        }).raises(1).history(),
+        "no value before it was readable")]
+    fn the_next_a_is_one_above_the_highest(#[case] history: History, #[case] expected: &str) {
+        assert_verdict("RG-13", &history, expected);
+    }
+}

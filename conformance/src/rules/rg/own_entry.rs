@@ -1,0 +1,184 @@
+//! RG-11: a check write changes dispatch's own entry and nothing else.
+//!
+//! # What it says
+//! In the version of a Workload that the controller writes, only the entries of its own checks
+//! differ from the version before.
+//!
+//! # Why it matters
+//! A Workload carries what Kueue decided, and the entries of other checks. A write of the whole
+//! status from a copy undoes what came in between: an eviction, or somebody else's Pending.
+//!
+//! # How it is judged
+//! A version is the controller's when a check of its own becomes Ready in it, or when its field
+//! manager wrote at another time than in the version before.
+//!
+//! # A history that breaks it
+//! In one version dispatch's check becomes Ready, and so does another.
+
+use dispatch_contract::names;
+use dispatch_contract::resources::CheckState;
+use serde_json::Value;
+
+use crate::history::{Kind, Trail, Version};
+use crate::rules::case::{self, Case};
+use crate::rules::{Judge, Verdict};
+
+pub(in crate::rules) const RG_11: Judge = Judge {
+    rule: "RG-11",
+    reads: &[Kind::Workload],
+    by_steps: true,
+    brings_about: &["RG-01", "RG-08"],
+    decide: judge,
+    #[cfg(test)]
+    breaking: tests::another_check,
+};
+
+fn judge(case: &Case<'_>) -> Verdict {
+    let mut seen = false;
+    for claimed in &case.workloads {
+        let workload = claimed.workload;
+        for (before, after) in workload.changes().filter(|(_, after)| !after.is_deletion()) {
+            let (Some(old), Some(new)) = (case.history.raw(before), case.history.raw(after)) else {
+                continue;
+            };
+            if !is_own_write(case, workload, after, [old, new]) {
+                continue;
+            }
+            seen = true;
+            if let Some(path) = difference(case, old, new) {
+                let because = format!(
+                    "the controller's write to Workload {} changed {path}, beside its own check",
+                    workload.name
+                );
+                return Verdict::fail(because, [before.seq, after.seq]);
+            }
+        }
+    }
+    Verdict::pass_if_seen(seen, "write of the controller's to a Workload")
+}
+
+fn is_own_write(case: &Case<'_>, workload: &Trail, after: &Version, raw: [&Value; 2]) -> bool {
+    let times = raw.map(|object| written_at(object));
+    let wrote = times[1].iter().any(|time| !times[0].contains(time));
+    let ready = || becomes_ready(case, workload, after);
+    wrote || ready()
+}
+
+fn becomes_ready(case: &Case<'_>, workload: &Trail, after: &Version) -> bool {
+    let before = workload.before(after.order);
+    let ready = |version: &Version, check: &str| {
+        case::check_state(version, check) == Some(&CheckState::Ready)
+    };
+    case.checks
+        .iter()
+        .any(|check| ready(after, check) && !before.is_some_and(|before| ready(before, check)))
+}
+
+/// When the controller's field manager last wrote, for each of its entries.
+fn written_at(object: &Value) -> Vec<&Value> {
+    let fields = object["metadata"]["managedFields"].as_array();
+    let ours = |entry: &&Value| entry["manager"] == names::FIELD_MANAGER_ADMISSION;
+    fields.into_iter().flatten().filter(ours).map(|entry| &entry["time"]).collect()
+}
+
+/// The first part of a Workload that differs and is no check of dispatch's.
+fn difference(case: &Case<'_>, old: &Value, new: &Value) -> Option<String> {
+    for key in ["labels", "annotations", "ownerReferences", "finalizers"] {
+        if old["metadata"][key] != new["metadata"][key] {
+            return Some(format!("metadata.{key}"));
+        }
+    }
+    if old["spec"] != new["spec"] {
+        return Some("spec".to_owned());
+    }
+    let keys = [old, new].map(|it| it["status"].as_object()).into_iter().flatten();
+    let mut keys: Vec<&String> = keys.flat_map(|status| status.keys()).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    keys.into_iter().find_map(|key| {
+        let same = match key.as_str() {
+            "admissionChecks" => others_checks(case, old) == others_checks(case, new),
+            key => old["status"][key] == new["status"][key],
+        };
+        (!same).then(|| format!("status.{key}"))
+    })
+}
+
+fn others_checks<'v>(case: &Case<'_>, object: &'v Value) -> Vec<&'v Value> {
+    let checks = object["status"]["admissionChecks"].as_array();
+    let is_ours = |check: &Value| check["name"].as_str().is_some_and(|it| case.checks.contains(it));
+    checks.into_iter().flatten().filter(|check| !is_ours(check)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::*;
+    use crate::history::History;
+    use crate::history::told::{Told, set_check, set_condition};
+    use crate::rules::tests::assert_verdict;
+
+    fn with_another() -> Told {
+        let mut told = Told::kueue();
+        told.waits().workload(|it| {
+            let checks = it["status"]["admissionChecks"].as_array_mut().unwrap();
+            checks.push(json!({"name": "other", "state": "Pending", "message": ""}));
+        });
+        told
+    }
+
+    fn writes(told: &mut Told, change: impl FnOnce(&mut Value)) -> History {
+        told.raises(1).takes_over(1);
+        told.workload(|it| {
+            set_check(it, "Ready", "A=1");
+            change(it);
+        })
+        .history()
+    }
+
+    pub(super) fn another_check() -> History {
+        writes(&mut with_another(), |it| {
+            it["status"]["admissionChecks"][1]["state"] = json!("Ready");
+        })
+    }
+
+    /// A write that changes the check's message alone, by the field manager.
+    fn message(manager: &str, change: impl FnOnce(&mut Value)) -> History {
+        let mut told = Told::kueue();
+        told.waits()
+            .workload(|it| {
+                set_check(it, "Pending", "waits for pod-1");
+                it["metadata"]["managedFields"] =
+                    json!([{"manager": manager, "time": "2026-01-01T00:00:05Z"}]);
+                change(it);
+            })
+            .history()
+    }
+
+    #[rstest]
+    #[case::by_the_rules(writes(&mut with_another(), |_| {}), "pass")]
+    #[case::the_message(message("dispatch-admission", |_| {}), "pass")]
+    #[case::no_write(Told::kueue().waits().history(), "n/a")]
+    #[case::another_check(another_check(), "changed status.admissionChecks")]
+    #[case::a_condition(
+        writes(&mut Told::kueue().waits().clone(), |it| set_condition(it, "Evicted", "True", "x")),
+        "changed status.conditions")]
+    #[case::what_kueue_decided(
+        writes(&mut Told::kueue().waits().clone(), |it| it["status"]["admission"] = json!(null)),
+        "changed status.admission")]
+    #[case::the_spec(
+        writes(&mut Told::kueue().waits().clone(), |it| it["spec"]["active"] = json!(false)),
+        "changed spec")]
+    #[case::a_label(
+        writes(&mut Told::kueue().waits().clone(), |it| it["metadata"]["labels"] = json!({"a": "b"})),
+        "changed metadata.labels")]
+    #[case::beside_a_message(
+        message("dispatch-admission", |it| it["spec"]["priority"] = json!(7)), "changed spec")]
+    #[case::anothers_write_may_change_all(
+        message("kueue", |it| it["spec"]["priority"] = json!(7)), "n/a")]
+    fn a_write_changes_the_own_entry_alone(#[case] history: History, #[case] expected: &str) {
+        assert_verdict("RG-11", &history, expected);
+    }
+}

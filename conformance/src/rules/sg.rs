@@ -1,0 +1,6 @@
+//! The start gate.
+
+pub(super) mod before_open;
+pub(super) mod closed;
+pub(super) mod refused;
+pub(super) mod workload;
