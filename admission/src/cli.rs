@@ -4,6 +4,7 @@
 mod options;
 
 use std::future::Future;
+use std::io::IsTerminal;
 
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
@@ -13,7 +14,10 @@ pub use options::{LogFormat, Options};
 /// Sends the log to standard error: `info` and above, unless `RUST_LOG` says otherwise.
 pub fn log(format: LogFormat) {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(std::io::stderr);
     // A process that has a log already keeps it.
     let _ = match format {
         LogFormat::Text => log.try_init(),

@@ -33,7 +33,7 @@ mod tests {
 
     #[rstest]
     #[case::seconds("10s", Ok(Duration::from_secs(10)))]
-    #[case::minutes("2m", Ok(Duration::from_secs(120)))]
+    #[case::minutes("2m", Ok(Duration::from_mins(2)))]
     #[case::milliseconds("500ms", Ok(Duration::from_millis(500)))]
     #[case::composed("1m 30s", Ok(Duration::from_secs(90)))]
     #[case::no_unit("10", Err(()))]
