@@ -32,13 +32,16 @@ pub use host::{Host, HostError};
 pub use interrupt::{Interruption, Interrupts};
 pub use names::Names;
 pub use observer::{Observer, Progress, Silent};
+pub use teardown::{Leaving, all_gone};
 
 use set_up::{Setting, set_up};
 use stage::{Stage, Tools};
 use steps::Steps;
+use teardown::Torn;
 
 use crate::history::recorder::Journal;
 use crate::history::{Begin, End, EndedBy, SCHEMA, What};
+use crate::kubelet::Kubelet;
 use crate::scenario::Scenario;
 
 /// How a scenario is played.
@@ -74,6 +77,9 @@ pub struct Played {
     pub ended: EndedBy,
     /// What could not be removed, and why, one a line; empty when nothing is left.
     pub left_behind: Vec<String>,
+    /// The scenario's namespace, which was deleted and goes by itself: for [`all_gone`], once for a
+    /// whole run.
+    pub leaving: Option<Leaving>,
 }
 
 /// Plays a scenario.
@@ -119,29 +125,30 @@ pub async fn play(
     let (ended, kubelet) = match watch.over(set_up(setting, &mut tools)).await {
         Ok(mut stage) => {
             let played = watch.over(steps::play(&mut stage, tools.observer)).await;
-            finish(&mut stage).await;
-            stage.kubelet.let_all_go();
-            (played, Some(stage.kubelet))
+            (played, Some(finish(stage).await))
         }
         Err(halt) => (Err(halt), None),
     };
     let ended = conclude(&journal, ended);
     tools.observer.progress(&Progress::CleaningUp);
-    let left_behind = teardown::teardown(host, &client, &names, &rights, &gates).await;
+    let torn = teardown::teardown(host, &client, &names, &rights, &gates).await;
     // Until here it ended the pods that were removed.
     drop(kubelet);
-    Ok(Played { folder, history, ended: ended?, left_behind })
+    let Torn { left, leaving } = torn;
+    Ok(Played { folder, history, ended: ended?, left_behind: left, leaving })
 }
 
-/// Stops the subjects and lets the recorder see all that happened.
-async fn finish(stage: &mut Stage<'_>) {
+/// Stops the subjects and lets the recorder see all that happened. The kubelet goes on.
+async fn finish(mut stage: Stage<'_>) -> Kubelet {
     for (replica, change, pid) in stage.controllers.stop_all().await {
         let noted = stage.record.subject(replica, change, pid).await;
         if let Err(error) = noted {
             tracing::error!(error = &error as &dyn std::error::Error, "the end of a controller");
         }
     }
-    stage.recorder.catch_up().await;
+    stage.recorder.stop().await;
+    stage.kubelet.let_all_go();
+    stage.kubelet
 }
 
 /// Writes how it ended, as far as the history can still be written.

@@ -37,7 +37,8 @@ enum Subject {
 pub(super) async fn run(arguments: Arguments) -> ExitCode {
     let Subject::Admission { config, mutant } = arguments.subject;
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(LOG));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false);
+    log.with_writer(std::io::stderr).init();
     match admission(&config, mutant.as_deref()).await {
         Ok(()) => ExitCode::Conformant,
         Err(error) => {
@@ -62,8 +63,10 @@ async fn admission(
 
 /// The parts of the controller: the reference's, or those of a broken one.
 fn parts(mutant: Option<&str>) -> Result<impl FnOnce(&Environment) -> Parts, UnknownMutant> {
-    let parts: Option<fn(&Environment) -> Parts> = None;
-    parts.ok_or_else(|| UnknownMutant(mutant.unwrap_or_default().to_owned()))
+    match mutant {
+        None => Ok(Parts::reference),
+        Some(name) => Err(UnknownMutant(name.to_owned())),
+    }
 }
 
 /// There is no such broken controller.

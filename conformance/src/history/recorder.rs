@@ -55,7 +55,7 @@ pub struct Recorder {
     recorded: Vec<Recorded>,
     known: Arc<Mutex<Known>>,
     /// Ended when dropped.
-    _tasks: JoinSet<()>,
+    tasks: JoinSet<()>,
 }
 
 impl Recorder {
@@ -77,7 +77,7 @@ impl Recorder {
             };
             tasks.spawn(follow(one.api(client.clone()), one.fields(), move |seen| sink.take(seen)));
         }
-        let this = Self { client, journal, recorded, known, _tasks: tasks };
+        let this = Self { client, journal, recorded, known, tasks };
         this.first_lists().await?;
         Ok(this)
     }
@@ -97,9 +97,14 @@ impl Recorder {
         Err(RecorderError::FirstList { kinds: missing().join(", "), limit: FIRST_LIST_LIMIT, why })
     }
 
-    /// Returns when everything that was in the store when this was called is in the journal. What
-    /// is not there by the deadline is written as a gap.
-    pub async fn catch_up(&self) {
+    /// Ends the recording once everything that was in the store when this was called is in the
+    /// journal. What is not there by the deadline is written as a gap. Nothing is written after this.
+    pub async fn stop(mut self) {
+        self.catch_up().await;
+        self.tasks.shutdown().await;
+    }
+
+    async fn catch_up(&self) {
         for one in &self.recorded {
             let params = ListParams { field_selector: one.fields(), ..ListParams::default() };
             let api = one.api(self.client.clone());

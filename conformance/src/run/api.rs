@@ -1,15 +1,19 @@
 //! Requests of the suite itself, as an administrator: objects of any kind, created, deleted and
 //! waited for.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use dispatch_kubernetes::request::{Limits, Outcome, Request, RequestError, send, send_optional};
-use kube::api::{ApiResource, DeleteParams, DynamicObject, PostParams};
+use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, PostParams};
 use kube::core::GroupVersionKind;
 use kube::runtime::wait::{await_condition, conditions::is_deleted};
 use kube::{Api, Client, ResourceExt};
 use serde_json::Value;
+use tokio::sync::mpsc;
 use tokio::time::timeout;
+
+use crate::follow::{Seen, follow};
 
 /// The field manager of what the suite makes.
 const MANAGER: &str = "dispatch-conformance";
@@ -100,6 +104,51 @@ pub(super) async fn delete(client: &Client, named: &Named) -> Result<Option<Stri
 pub(super) async fn gone(client: &Client, named: &Named, uid: &str, limit: Duration) -> bool {
     let gone = await_condition(named.api(client), &named.name, is_deleted(uid));
     matches!(timeout(limit, gone).await, Ok(Ok(_)))
+}
+
+/// Deletes all objects of a kind in a namespace, what they own in the background.
+pub(super) async fn delete_all(
+    client: &Client,
+    api_version: &str,
+    kind: &str,
+    namespace: &str,
+) -> Result<(), RequestError> {
+    let api = api(client, api_version, kind, Some(namespace));
+    let (params, all) = (DeleteParams::background(), ListParams::default());
+    let request = Request::new("deletecollection", plural(kind), namespace);
+    send(Limits::default(), request, api.delete_collection(&params, &all)).await.map(drop)
+}
+
+/// Returns when there is no object of a kind in a namespace.
+pub(super) async fn none_left(client: &Client, api_version: &str, kind: &str, namespace: &str) {
+    let (sink, mut seen) = mpsc::unbounded_channel();
+    let followed = follow(api(client, api_version, kind, Some(namespace)), None, move |event| {
+        // The receiver is gone only when this future is about to be dropped too.
+        let _ = sink.send(event);
+    });
+    let emptied = async {
+        let mut there = BTreeSet::new();
+        while let Some(event) = seen.recv().await {
+            let uid = |object: DynamicObject| object.uid().unwrap_or_default();
+            match event {
+                Seen::Listed(all) => there = all.into_iter().map(uid).collect(),
+                Seen::Added(object) | Seen::Modified(object) => {
+                    there.insert(uid(object));
+                }
+                Seen::Deleted(object) => {
+                    there.remove(&uid(object));
+                }
+                Seen::Lost(_) | Seen::Trouble(_) => continue,
+            }
+            if there.is_empty() {
+                return;
+            }
+        }
+    };
+    tokio::select! {
+        () = followed => {}
+        () = emptied => {}
+    }
 }
 
 fn api(

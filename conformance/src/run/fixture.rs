@@ -16,18 +16,18 @@ pub(super) use access::PrivateFolder;
 pub(super) use objects::{namespace, submitted, trainer};
 pub(super) use rights::Rights;
 
-/// What both subjects may do until they ship manifests of their own.
+/// What the adapter may do until it ships manifests of their own.
 const STAND_IN: &str = "
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
-metadata: {name: stand-in}
+metadata: {name: dispatch-adapter}
 rules:
 - {apiGroups: ['*'], resources: ['*'], verbs: ['*']}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
-metadata: {name: stand-in}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: stand-in}
+metadata: {name: dispatch-adapter}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: dispatch-adapter}
 ";
 
 /// Who the subjects are to the cluster.
@@ -41,11 +41,10 @@ pub(super) struct Access {
 
 /// The rights that both subjects ship.
 pub(super) fn shipped(names: &Names) -> Result<Vec<Rights>, RunError> {
-    let shipped = [
-        (access::ADAPTER, STAND_IN.replace("stand-in", access::ADAPTER)),
-        (access::CONTROLLER, STAND_IN.replace("stand-in", access::CONTROLLER)),
-    ];
-    let own = |(account, manifests): (&'static str, String)| {
+    let controller = dispatch_admission::manifests::ALL.iter().map(|(_, text)| *text);
+    let shipped =
+        [(access::ADAPTER, vec![STAND_IN]), (access::CONTROLLER, controller.collect::<Vec<_>>())];
+    let own = |(account, manifests): (&'static str, Vec<&str>)| {
         let wrap = |why| RunError::Manifests { account, why };
         rights::rights(&manifests, account, names).map_err(wrap)
     };

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use dispatch_adapter::Preflight;
 use kube::Client;
+use tokio::time::timeout;
 
 use super::error::{RunError, StepError};
 use super::fixture::{self, Access, PrivateFolder, Rights};
@@ -16,8 +18,11 @@ use super::{Host, Names, Settings, api};
 use crate::history::Kind;
 use crate::history::recorder::{Journal, Recorded, Recorder, Revisions};
 use crate::kubelet::Kubelet;
-use crate::scenario::{PreflightPolicy, Scenario};
+use crate::scenario::{Fact, PreflightPolicy, Scenario, Truth};
 use crate::subject::{AdapterSetup, BuiltIn, ControllerSetup};
+
+/// How long the controller may take to set its check Active.
+const ACTIVE_LIMIT: Duration = Duration::from_secs(30);
 
 /// The kinds that are recorded in the scenario's namespace.
 const IN_NAMESPACE: [Kind; 8] = [
@@ -102,7 +107,7 @@ async fn stage<'a>(
             Err(StepError::Failed { why, .. }) => return Err(RunError::NotReady { why }),
         }
     }
-    Ok(Stage {
+    let mut stage = Stage {
         scenario,
         host,
         names: names.clone(),
@@ -116,6 +121,26 @@ async fn stage<'a>(
         controllers,
         jobs: BTreeMap::new(),
         _private: private,
+    };
+    if scenario.given.controller_replicas > 0 {
+        active(&mut stage).await?;
+    }
+    Ok(stage)
+}
+
+/// Returns when the check is Active: until then Kueue admits nothing in the scenario's queue.
+async fn active(stage: &mut Stage<'_>) -> Result<(), RunError> {
+    let fact = Fact::AdmissionCheckActive { active: true };
+    let record = &mut stage.record;
+    let seen = async {
+        while fact.is_so(&record.history) != Truth::True {
+            record.read_next().await?;
+        }
+        Ok(())
+    };
+    timeout(ACTIVE_LIMIT * stage.time_scale, seen).await.unwrap_or_else(|_| {
+        let why = format!("the controller did not set its check Active within {ACTIVE_LIMIT:?}");
+        Err(RunError::NotReady { why })
     })
 }
 

@@ -7,22 +7,52 @@ use std::time::Duration;
 use futures::future::join_all;
 use kube::Client;
 
-use super::api::{Named, delete, gone};
+use super::api::{Named, delete, delete_all, gone, none_left};
 use super::fixture::Rights;
 use super::{Host, Names};
 use crate::kubelet;
 use crate::scenario::Priority;
 
-/// How long the namespace may take to go, with everything in it.
-const NAMESPACE_LIMIT: Duration = Duration::from_secs(90);
+/// How long jobs, pods and Workloads may take to go.
+const JOBS_LIMIT: Duration = Duration::from_mins(1);
 
 /// How long anything else may take to go, once nothing uses it.
 const OBJECT_LIMIT: Duration = Duration::from_secs(20);
 
+/// How long an empty namespace may take to go. The namespace controller alone waits for 5 s before
+/// it looks at one that was deleted.
+const NAMESPACE_LIMIT: Duration = Duration::from_mins(1);
+
 /// The API version of Kueue's kinds.
 const KUEUE: &str = "kueue.x-k8s.io/v1beta2";
 
-/// Removes all of it; gives what could not be removed, and why.
+/// What jobs are made of: deleted all at once, since their owners would make them again.
+const JOBS: [(&str, &str); 3] = [
+    ("trainer.kubeflow.org/v1alpha1", "TrainJob"),
+    ("jobset.x-k8s.io/v1alpha2", "JobSet"),
+    ("batch/v1", "Job"),
+];
+
+/// What keeps queues and nodes in use.
+const USERS: [(&str, &str); 2] = [(KUEUE, "Workload"), ("v1", "Pod")];
+
+/// A namespace that was deleted with everything in it, and takes its time to go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leaving {
+    name: String,
+    uid: String,
+}
+
+/// What a teardown left.
+#[derive(Debug, Default)]
+pub(super) struct Torn {
+    /// What could not be removed, and why.
+    pub(super) left: Vec<String>,
+    /// What goes by itself.
+    pub(super) leaving: Option<Leaving>,
+}
+
+/// Removes all of it.
 ///
 /// The virtual nodes go last: their kubelet has to end the pods that are in the namespace.
 pub(super) async fn teardown(
@@ -31,49 +61,80 @@ pub(super) async fn teardown(
     names: &Names,
     rights: &[Rights],
     gates: &BTreeMap<String, bool>,
-) -> Vec<String> {
-    let mut left = Vec::new();
+) -> Torn {
+    let mut torn = Torn::default();
     if host.feature_gates() != *gates
         && let Err(error) = host.set_feature_gates(gates).await
     {
-        left.push(format!("Kueue's feature gates could not be put back: {error}"));
+        torn.left.push(format!("Kueue's feature gates could not be put back: {error}"));
+    }
+    let namespace = Named::cluster("v1", "Namespace", names.namespace());
+    match delete(client, &namespace).await {
+        Ok(uid) => torn.leaving = uid.map(|uid| Leaving { name: names.namespace(), uid }),
+        Err(error) => torn.left.push(error.to_string()),
+    }
+    if torn.leaving.is_some() {
+        torn.left.extend(jobs(client, &names.namespace()).await);
     }
     for stage in in_order(names, rights) {
-        let removed = join_all(stage.iter().map(|(named, limit)| remove(client, named, *limit)));
-        left.extend(removed.await.into_iter().flatten());
+        let removed = join_all(stage.iter().map(|named| remove(client, named)));
+        torn.left.extend(removed.await.into_iter().flatten());
     }
     if let Err(error) = kubelet::remove(client, &names.nodes()).await {
-        left.push(error.to_string());
+        torn.left.push(error.to_string());
     }
+    torn
+}
+
+/// Returns when namespaces that were left to go are gone; gives those that are not, and why.
+pub async fn all_gone(host: &dyn Host, leaving: &[Leaving]) -> Vec<String> {
+    let client = host.client();
+    let waits = leaving.iter().map(|Leaving { name, uid }| {
+        let client = client.clone();
+        async move {
+            let named = Named::cluster("v1", "Namespace", name.clone());
+            let gone = gone(&client, &named, uid, NAMESPACE_LIMIT).await;
+            (!gone).then(|| format!("namespace {name} is still there after {NAMESPACE_LIMIT:?}"))
+        }
+    });
+    join_all(waits).await.into_iter().flatten().collect()
+}
+
+/// Removes the jobs of the namespace; gives what is left of them.
+async fn jobs(client: &Client, namespace: &str) -> Vec<String> {
+    let deleted = JOBS.map(|(api_version, kind)| delete_all(client, api_version, kind, namespace));
+    let refused = join_all(deleted).await.into_iter().filter_map(Result::err);
+    let mut left: Vec<_> = refused.map(|error| error.to_string()).collect();
+    let went = USERS.map(|(api_version, kind)| async move {
+        let none_left = none_left(client, api_version, kind, namespace);
+        let went = tokio::time::timeout(JOBS_LIMIT, none_left).await;
+        went.err().map(|_| format!("a {kind} in {namespace} is still there after {JOBS_LIMIT:?}"))
+    });
+    left.extend(join_all(went).await.into_iter().flatten());
     left
 }
 
-/// What is removed, in an order in which nothing is removed that is still in use.
-fn in_order(names: &Names, rights: &[Rights]) -> Vec<Vec<(Named, Duration)>> {
-    let kueue = |kind, name| (Named::cluster(KUEUE, kind, name), OBJECT_LIMIT);
-    let namespace = Named::cluster("v1", "Namespace", names.namespace());
+/// What is removed beside the namespace, in an order in which nothing is removed that is in use.
+fn in_order(names: &Names, rights: &[Rights]) -> Vec<Vec<Named>> {
+    let kueue = |kind, name| Named::cluster(KUEUE, kind, name);
     let mut unused = vec![
         kueue("AdmissionCheck", names.admission_check()),
         kueue("ResourceFlavor", names.flavor()),
     ];
     let priorities = [Priority::Low, Priority::High];
     unused.extend(priorities.map(|it| kueue("WorkloadPriorityClass", names.priority_class(it))));
-    unused.extend(rights.iter().flat_map(Rights::cluster_wide).map(|named| (named, OBJECT_LIMIT)));
-    vec![
-        vec![(namespace, NAMESPACE_LIMIT)],
-        vec![kueue("ClusterQueue", names.cluster_queue())],
-        unused,
-    ]
+    unused.extend(rights.iter().flat_map(Rights::cluster_wide));
+    vec![vec![kueue("ClusterQueue", names.cluster_queue())], unused]
 }
 
 /// Removes one object; says so if it is left.
-async fn remove(client: &Client, named: &Named, limit: Duration) -> Option<String> {
+async fn remove(client: &Client, named: &Named) -> Option<String> {
     let Named { kind, name, .. } = named;
     match delete(client, named).await {
         Ok(None) => None,
-        Ok(Some(uid)) if gone(client, named, &uid, limit).await => None,
+        Ok(Some(uid)) if gone(client, named, &uid, OBJECT_LIMIT).await => None,
         Ok(Some(_)) => {
-            Some(format!("{kind} {name} was deleted and is still there after {limit:?}"))
+            Some(format!("{kind} {name} was deleted and is still there after {OBJECT_LIMIT:?}"))
         }
         Err(error) => Some(error.to_string()),
     }
