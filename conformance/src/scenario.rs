@@ -21,7 +21,7 @@ mod words;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
-mod told;
+pub(crate) mod told;
 
 pub use action::{Action, Deadline, EndAs, Priority, Step, SubmitKind};
 pub use embedded::{embedded, embedded_sources};
@@ -34,6 +34,7 @@ pub use fact::{
 pub use given::{Given, Mode, Need, PreflightPolicy};
 pub use judge::{Finding, Sighting};
 pub use load::{LoadError, load_folder, parse};
+pub(crate) use problem::did_you_mean;
 pub use problem::{Problem, Refusal};
 pub use words::{JobName, Place, Target, TargetKind};
 

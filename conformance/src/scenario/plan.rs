@@ -19,6 +19,9 @@ mod facts;
 mod steps;
 mod text;
 
+#[cfg(test)]
+pub(super) use facts::SUBJECTS;
+
 /// The most CPUs and replicas that a scenario asks for; a slip of the finger is refused here and
 /// not by a cluster.
 const CPU_GREATEST: u32 = 64;

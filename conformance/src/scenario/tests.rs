@@ -55,3 +55,183 @@ fn the_binary_carries_what_the_folder_holds() {
     let from_folder = load_folder(&folder).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(from_folder, embedded().unwrap_or_else(|error| panic!("{error}")));
 }
+
+/// The words that serde knows at some place, from what it says of one that it does not know.
+fn words<T: serde::de::DeserializeOwned>() -> Vec<&'static str> {
+    match serde_saphyr::from_str::<T>("no-such-word: 1").err().map(|error| {
+        match error.without_snippet() {
+            serde_saphyr::Error::SerdeUnknownField { expected, .. }
+            | serde_saphyr::Error::SerdeUnknownVariant { expected, .. } => expected.clone(),
+            other => panic!("{other}"),
+        }
+    }) {
+        Some(words) => words,
+        None => panic!("`no-such-word` is a word"),
+    }
+}
+
+/// The tables of the language's reference, as the cells of each row.
+fn rows() -> Vec<Vec<String>> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/scenarios.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let rows = text.lines().filter(|line| line.starts_with("| `"));
+    rows.map(|row| row.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect())
+        .collect()
+}
+
+fn in_backticks(cell: &str) -> &str {
+    cell.strip_prefix('`').and_then(|cell| cell.strip_suffix('`')).unwrap_or(cell)
+}
+
+/// Whether an example has the shape of what it is an example of.
+fn example_is<T: serde::de::DeserializeOwned>(word: &str) -> bool {
+    rows().iter().any(|row| {
+        let example = row.last().map(|cell| in_backticks(cell)).unwrap_or_default();
+        let is_of_word = in_backticks(&row[0]) == word && row.len() > 2;
+        is_of_word && serde_saphyr::from_str_with_options::<T>(example, options()).is_ok()
+    })
+}
+
+/// Every key that the suite's scenarios write at any depth below one of their own keys.
+fn keys_used(below: &[&str]) -> std::collections::BTreeSet<String> {
+    fn walk(value: &serde_json::Value, keys: &mut std::collections::BTreeSet<String>) {
+        match value {
+            serde_json::Value::Object(map) => {
+                keys.extend(map.keys().cloned());
+                map.values().for_each(|value| walk(value, keys));
+            }
+            serde_json::Value::Array(list) => list.iter().for_each(|value| walk(value, keys)),
+            _ => {}
+        }
+    }
+    let mut keys = std::collections::BTreeSet::new();
+    for (_, text) in embedded_sources() {
+        let scenario: serde_json::Value =
+            serde_saphyr::from_str_with_options(text, options()).unwrap();
+        for key in below {
+            walk(&scenario[key], &mut keys);
+        }
+    }
+    keys
+}
+
+#[test]
+fn every_step_is_documented_and_used() {
+    let used = keys_used(&["steps"]);
+    for word in words::<file::StepFile>() {
+        assert!(example_is::<file::StepFile>(word), "docs/scenarios.md has no example of `{word}`");
+        assert!(used.contains(word), "no scenario has the step `{word}`");
+    }
+}
+
+#[test]
+fn every_fact_is_documented_and_used() {
+    let used = keys_used(&["steps", "then", "witness"]);
+    let text: String = rows().concat().concat();
+    for word in words::<file::FactFile>() {
+        assert!(text.contains(word), "docs/scenarios.md does not speak of `{word}`");
+        assert!(used.contains(word), "no scenario asks for `{word}`");
+    }
+    for (subject, _) in plan::SUBJECTS {
+        assert!(example_is::<file::FactFile>(subject), "there is no example of `{subject}`");
+    }
+}
+
+#[test]
+fn every_expectation_is_documented_and_used() {
+    let used = keys_used(&["then"]);
+    for word in words::<file::ExpectationFile>() {
+        let example = example_is::<file::ExpectationFile>(word);
+        assert!(example, "docs/scenarios.md has no example of `{word}`");
+        assert!(used.contains(word), "no scenario expects `{word}`");
+    }
+}
+
+#[test]
+fn every_key_of_a_scenario_is_documented() {
+    let text: String = rows().concat().concat();
+    for word in words::<file::ScenarioFile>().into_iter().chain(words::<file::GivenFile>()) {
+        assert!(text.contains(&format!("`{word}`")), "docs/scenarios.md lacks `{word}`");
+    }
+}
+
+#[test]
+fn what_is_asked_of_facts_is_what_the_file_can_hold() {
+    let mut asked: Vec<_> =
+        plan::SUBJECTS.iter().flat_map(|(subject, keys)| keys.iter().chain([subject])).collect();
+    asked.push(&"or-breaks");
+    for word in words::<file::FactFile>() {
+        assert!(asked.contains(&&word), "nothing is asked of `{word}`");
+    }
+}
+
+#[test]
+fn the_states_of_status_are_the_contracts() {
+    use dispatch_contract::State;
+    // A state that is added to the contract does not compile here until it is looked at.
+    let known = |state: &State| match state {
+        State::NotFound
+        | State::Ended { .. }
+        | State::Held { .. }
+        | State::DeactivatedByAnother
+        | State::Gated
+        | State::HeldByAdministrator { .. }
+        | State::Running { .. }
+        | State::Draining { .. }
+        | State::SuspendedByAnother
+        | State::WaitingAtCheck { .. }
+        | State::Starting { .. }
+        | State::GateGone
+        | State::Queued { .. } => words::STATE_NAMES.contains(&state.name()),
+    };
+    for state in [State::NotFound, State::Gated, State::GateGone, State::SuspendedByAnother] {
+        assert!(known(&state));
+    }
+    assert_eq!(words::STATE_NAMES.len(), 13);
+}
+
+#[rstest]
+#[case::one_letter("strat", &["start", "status"], Some("start"))]
+#[case::swapped("trian", &["train", "urgent"], Some("train"))]
+#[case::capitals("pending", &["Pending", "Ready"], Some("Pending"))]
+#[case::far("banana", &["start", "status"], None)]
+#[case::nothing_to_choose("start", &[], None)]
+#[case::a_short_word_is_not_anything("ab", &["xy"], None)]
+fn a_hint_is_the_nearest_word(
+    #[case] word: &str,
+    #[case] candidates: &[&str],
+    #[case] near: Option<&str>,
+) {
+    let hint = did_you_mean(word, candidates.iter().copied());
+    assert_eq!(hint, near.map(|near| format!("did you mean `{near}`?")));
+}
+
+#[rstest]
+#[case::plain("train", true)]
+#[case::digits("a-1", true)]
+#[case::empty("", false)]
+#[case::capital("Train", false)]
+#[case::digit_first("1a", false)]
+#[case::hyphen_last("a-", false)]
+#[case::long("abcdefghijklmnopqrstu", false)]
+fn names_of_jobs_have_a_grammar(#[case] text: &str, #[case] is: bool) {
+    assert_eq!(JobName::new(text).is_some(), is);
+}
+
+proptest::proptest! {
+    #[test]
+    fn no_text_makes_the_loader_panic(text in "[a-z:\\-\\[\\]{}, \"#&*|>\n0-9]{0,200}") {
+        let _ = parse("any", "any.yaml", &text);
+    }
+
+    #[test]
+    fn no_change_of_a_scenario_makes_the_loader_panic(at in 0_usize..1500, with in "[ -~]{0,3}") {
+        let (id, text) = embedded_sources()[0];
+        let at = text.char_indices().map(|(at, _)| at).nth(at).unwrap_or(text.len());
+        let rest = text[at..].chars().skip(2).collect::<String>();
+        if let Err(refusal) = parse(id, "any.yaml", &format!("{}{with}{rest}", &text[..at])) {
+            proptest::prop_assert!(!refusal.problems.is_empty());
+            refusal.render(false);
+        }
+    }
+}
