@@ -1,6 +1,10 @@
 //! The command line: one file for each command, and a dispatcher that knows nothing of them.
 
+mod check;
 mod cluster;
+mod list;
+mod run;
+mod scenarios;
 mod subject;
 mod terminal;
 
@@ -24,6 +28,14 @@ struct CommandLine {
 enum Command {
     /// Start, end and look at clusters of this machine.
     Cluster(cluster::Arguments),
+    /// Play scenarios on a cluster, judge what happened, and report it.
+    Run(run::Arguments),
+    /// List the scenarios.
+    List(list::List),
+    /// Say what a rule or a scenario is.
+    Explain(list::Explain),
+    /// Judge a stored history again.
+    Check(check::Arguments),
     /// Owns a local cluster. Started by `cluster up` and `run`.
     #[command(name = supervisor::SUBCOMMAND, hide = true)]
     Supervise(supervisor::Arguments),
@@ -39,6 +51,10 @@ enum Command {
 pub fn main() -> Ended {
     match CommandLine::parse().command {
         Command::Cluster(arguments) => in_runtime(cluster::run(arguments)).into(),
+        Command::Run(arguments) => in_runtime(run::run(arguments)).into(),
+        Command::List(arguments) => list::list(&arguments).into(),
+        Command::Explain(arguments) => list::explain(&arguments).into(),
+        Command::Check(arguments) => check::run(arguments).into(),
         Command::Subject(arguments) => in_runtime(subject::run(arguments)).into(),
         // These two make their own runtime: one starts its children from the main thread alone,
         // the other has to have a single thread.

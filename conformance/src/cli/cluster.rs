@@ -31,7 +31,7 @@ enum Command {
 
 /// The clusters that this machine can run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Kind {
+pub(super) enum Kind {
     /// A real control plane with Kueue, Trainer and JobSet, as processes.
     Local,
 }

@@ -1,7 +1,10 @@
 //! What people see: progress and errors on standard error, results on standard output.
 
 use crate::cluster::{ClusterError, Event, Progress};
-use std::io::Write;
+use std::io::{IsTerminal, Write};
+
+/// The longest line that is said in place of another; a terminal may be narrow.
+const WIDTH: usize = 78;
 
 /// Writes a line to standard error. A closed one is no reason to stop.
 pub(super) fn say(line: &str) {
@@ -11,6 +14,26 @@ pub(super) fn say(line: &str) {
 /// Writes a line to standard output.
 pub(super) fn print(line: &str) {
     drop(writeln!(std::io::stdout().lock(), "{line}"));
+}
+
+/// Says what is being done now: on a terminal in place of what was said so before, else on a line
+/// of its own.
+pub(super) fn transient(line: &str) {
+    if std::io::stderr().is_terminal() {
+        let line: String = line.chars().take(WIDTH).collect();
+        let mut out = std::io::stderr().lock();
+        drop(write!(out, "\r\u{1b}[2K{line}").and_then(|()| out.flush()));
+    } else {
+        say(line);
+    }
+}
+
+/// Takes away what [`transient`] said last.
+pub(super) fn settle() {
+    if std::io::stderr().is_terminal() {
+        let mut out = std::io::stderr().lock();
+        drop(write!(out, "\r\u{1b}[2K").and_then(|()| out.flush()));
+    }
 }
 
 /// Writes an error with its code and what to do about it.

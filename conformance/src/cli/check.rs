@@ -1,0 +1,91 @@
+//! `check`: judges a stored history again.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::scenarios::{self, Source};
+use super::terminal::{print, say};
+use crate::exit_code::ExitCode;
+use crate::history::{Begin, History, read_file};
+use crate::report::{self, RunReport, ScenarioReport, ScenarioResult};
+use crate::scenario::Scenario;
+
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    /// The history: a file `history.ndjson` of a run.
+    history: PathBuf,
+    /// Take the scenario from this folder instead of the suite's own.
+    #[arg(long, value_name = "DIR")]
+    scenarios: Option<PathBuf>,
+}
+
+/// Runs the command.
+pub(super) fn run(arguments: Arguments) -> ExitCode {
+    let history = match read_file(&arguments.history) {
+        Ok(history) => history,
+        Err(error) => {
+            say(&format!("error: {error}"));
+            return ExitCode::Usage;
+        }
+    };
+    let Some(begin) = history.begin() else {
+        say(&format!("error: {} has no first line", arguments.history.display()));
+        return ExitCode::Usage;
+    };
+    let scenarios = match scenarios::load(&Source::of(arguments.scenarios)) {
+        Ok(scenarios) => scenarios,
+        Err(code) => return code,
+    };
+    let scenario = match of_history(&scenarios, begin) {
+        Ok(scenario) => scenario,
+        Err(why) => {
+            say(&format!("error: {}", report::plain(&why)));
+            return ExitCode::Usage;
+        }
+    };
+    let run = judged(scenario, begin, &history, arguments.history);
+    for report in &run.scenarios {
+        print(report::scenario(&run, report).trim_end());
+    }
+    run.exit_code()
+}
+
+/// The scenario that the history is of: the same id, and the same text.
+fn of_history<'a>(scenarios: &'a [Scenario], begin: &Begin) -> Result<&'a Scenario, String> {
+    let scenario = scenarios.iter().find(|scenario| scenario.id == begin.scenario);
+    let scenario = scenario.ok_or_else(|| format!("there is no scenario `{}`", begin.scenario))?;
+    if scenario.digest != begin.digest {
+        return Err(format!(
+            "the history is of another version of `{}`; name the folder that has it with \
+             --scenarios",
+            begin.scenario
+        ));
+    }
+    Ok(scenario)
+}
+
+fn judged(scenario: &Scenario, begin: &Begin, history: &History, file: PathBuf) -> RunReport {
+    let last = history.events().last().map_or(0, |event| event.elapsed_ns);
+    let took = Duration::from_nanos(last);
+    let result = ScenarioResult::Judged(Box::new(report::judge(scenario, history)));
+    let report = ScenarioReport {
+        id: scenario.id.clone(),
+        title: scenario.title.clone(),
+        repetition: None,
+        took,
+        history: Some(file),
+        left_behind: Vec::new(),
+        result,
+    };
+    RunReport {
+        run: begin.run.clone(),
+        cluster: begin.cluster.clone(),
+        mutant: begin.mutant.clone(),
+        no_claim: vec!["a stored history was judged".to_owned()],
+        scenarios: vec![report],
+        took,
+        interrupted: None,
+    }
+}

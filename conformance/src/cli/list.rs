@@ -1,0 +1,64 @@
+//! `list` and `explain`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use dispatch_contract::rules::RULES;
+
+use super::scenarios::{self, Source};
+use super::terminal::{print, say};
+use crate::exit_code::ExitCode;
+use crate::report;
+
+#[derive(Debug, Args)]
+pub(super) struct List {
+    /// Only scenarios whose id contains one of these.
+    filter: Vec<String>,
+    /// Scenarios of this folder instead of the suite's own.
+    #[arg(long, value_name = "DIR")]
+    scenarios: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Explain {
+    /// A rule's id, such as RG-04, or a scenario's.
+    what: String,
+    /// Scenarios of this folder instead of the suite's own.
+    #[arg(long, value_name = "DIR")]
+    scenarios: Option<PathBuf>,
+}
+
+/// Prints the scenarios, a line each.
+pub(super) fn list(arguments: &List) -> ExitCode {
+    let scenarios = match scenarios::load(&Source::of(arguments.scenarios.clone())) {
+        Ok(scenarios) => scenarios,
+        Err(code) => return code,
+    };
+    let chosen: Vec<_> = scenarios::chosen(&scenarios, &arguments.filter).collect();
+    if chosen.is_empty() {
+        say(&scenarios::none_matches(&scenarios, &arguments.filter));
+        return ExitCode::NothingRan;
+    }
+    print(report::list(&chosen).trim_end());
+    ExitCode::Conformant
+}
+
+/// Prints what a rule or a scenario is.
+pub(super) fn explain(arguments: &Explain) -> ExitCode {
+    let scenarios = match scenarios::load(&Source::of(arguments.scenarios.clone())) {
+        Ok(scenarios) => scenarios,
+        Err(code) => return code,
+    };
+    let what = &arguments.what;
+    if let Some(rule) = RULES.iter().find(|rule| rule.id.eq_ignore_ascii_case(what)) {
+        print(report::explain_rule(rule, &scenarios).trim_end());
+        return ExitCode::Conformant;
+    }
+    if let Some(scenario) = scenarios.iter().find(|scenario| scenario.id == *what) {
+        print(report::explain_scenario(scenario).trim_end());
+        return ExitCode::Conformant;
+    }
+    let known = RULES.iter().map(|rule| rule.id).chain(scenarios.iter().map(|it| it.id.as_str()));
+    say(&scenarios::unknown(&format!("there is no rule and no scenario `{what}`"), what, known));
+    ExitCode::Usage
+}

@@ -1,0 +1,103 @@
+//! Which scenarios a command is about.
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+
+use super::terminal::say;
+use crate::exit_code::ExitCode;
+use crate::scenario::{LoadError, Scenario, did_you_mean, embedded, load_folder};
+
+/// Where scenarios come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    /// The binary, which carries the suite's own.
+    Embedded,
+    /// A folder that somebody named. A run of them is no claim to conformance.
+    Folder(PathBuf),
+}
+
+impl Source {
+    pub(super) fn of(folder: Option<PathBuf>) -> Self {
+        folder.map_or(Self::Embedded, Self::Folder)
+    }
+}
+
+/// Loads the scenarios, or says what is wrong with them.
+pub(super) fn load(source: &Source) -> Result<Vec<Scenario>, ExitCode> {
+    let loaded = match source {
+        Source::Embedded => embedded(),
+        Source::Folder(folder) => load_folder(folder),
+    };
+    loaded.map_err(|error| {
+        complain(&error);
+        match (source, &error) {
+            (Source::Embedded, _) => ExitCode::SuiteFault,
+            (Source::Folder(_), _) => ExitCode::Usage,
+        }
+    })
+}
+
+fn complain(error: &LoadError) {
+    match error {
+        LoadError::Refused(refusals) => {
+            let colours = std::io::stderr().is_terminal();
+            for refusal in refusals {
+                say(refusal.render(colours).trim_end());
+            }
+            let problems: usize = refusals.iter().map(|refusal| refusal.problems.len()).sum();
+            say(&format!("error: {problems} faults in scenarios; no cluster was touched"));
+        }
+        LoadError::Unreadable(source) => say(&format!("error: {error}: {source}")),
+        error => say(&format!("error: {error}")),
+    }
+}
+
+/// The scenarios whose id contains one of the filters; all of them without a filter.
+pub(super) fn chosen<'a>(
+    scenarios: &'a [Scenario],
+    filters: &'a [String],
+) -> impl Iterator<Item = &'a Scenario> {
+    scenarios.iter().filter(move |scenario| {
+        filters.is_empty() || filters.iter().any(|filter| scenario.id.contains(filter.as_str()))
+    })
+}
+
+/// What to say where no scenario is left.
+pub(super) fn none_matches(scenarios: &[Scenario], filters: &[String]) -> String {
+    let Some(filter) = filters.first() else { return "error: there is no scenario".to_owned() };
+    let known = scenarios.iter().map(|scenario| scenario.id.as_str());
+    unknown(&format!("no scenario's id contains `{filter}`"), filter, known)
+}
+
+/// That something is unknown, with what may have been meant.
+pub(super) fn unknown<'a>(what: &str, word: &str, known: impl Iterator<Item = &'a str>) -> String {
+    let hint = did_you_mean(word, known)
+        .unwrap_or_else(|| "`dispatch-conformance list` shows all scenarios".to_owned());
+    format!("error: {what}; {hint}")
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case::all(&[], 6)]
+    #[case::one(&["start-gate/first-execution"], 1)]
+    #[case::family(&["readmission/"], 3)]
+    #[case::either(&["gate-leak", "ended"], 2)]
+    #[case::none(&["nothing"], 0)]
+    fn filters_choose_by_parts_of_ids(#[case] filters: &[&str], #[case] count: usize) {
+        let filters: Vec<_> = filters.iter().map(ToString::to_string).collect();
+        let scenarios = embedded().unwrap();
+        assert_eq!(chosen(&scenarios, &filters).count(), count);
+    }
+
+    #[test]
+    fn a_filter_that_matches_nothing_is_answered_with_what_may_be_meant() {
+        let scenarios = embedded().unwrap();
+        let said = none_matches(&scenarios, &["start-gate/frist-execution".to_owned()]);
+        assert!(said.ends_with("did you mean `start-gate/first-execution`?"), "{said}");
+    }
+}

@@ -1,0 +1,113 @@
+//! What people and CI systems see of a run: a line a scenario, a failure as a short timeline, and
+//! `JUnit`.
+//!
+//! Everything here is a pure function from verdicts to text; printing is the command line's part.
+//! Texts that come from a cluster or from a history pass [`plain`] first.
+
+mod console;
+mod describe;
+mod judged;
+mod junit;
+mod plain;
+mod timeline;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub use console::{explain_rule, explain_scenario, header, list, progress, scenario, summary};
+pub use judged::{Failure, Judged, judge};
+pub use junit::junit;
+pub use plain::plain;
+pub use timeline::Entry;
+
+use crate::exit_code::ExitCode;
+use crate::rules::Overall;
+
+/// A run: what was to be played, and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunReport {
+    /// The run's id.
+    pub run: String,
+    /// The kind of cluster, such as `local`.
+    pub cluster: String,
+    /// The broken subject that stood in for the reference, by its name.
+    pub mutant: Option<String>,
+    /// Why the run is no claim to conformance, whatever its verdicts: one reason each.
+    pub no_claim: Vec<String>,
+    /// The scenarios, in the order in which they were played.
+    pub scenarios: Vec<ScenarioReport>,
+    /// How long the run took.
+    pub took: Duration,
+    /// Why the run ended before its time, as the exit code that says so.
+    pub interrupted: Option<ExitCode>,
+}
+
+/// One scenario of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScenarioReport {
+    /// The scenario's id.
+    pub id: String,
+    /// What it shows.
+    pub title: String,
+    /// Which repetition it is and of how many, where it was repeated.
+    pub repetition: Option<(u32, u32)>,
+    /// How long it took.
+    pub took: Duration,
+    /// Its history, where one was written.
+    pub history: Option<PathBuf>,
+    /// What it left in the cluster, and why.
+    pub left_behind: Vec<String>,
+    /// What became of it.
+    pub result: ScenarioResult,
+}
+
+/// What became of a scenario.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ScenarioResult {
+    /// It was played, and its history judged.
+    Judged(Box<Judged>),
+    /// It could not be played or judged.
+    NotJudged {
+        /// Why not.
+        why: String,
+        /// Whose fault that is, as the exit code that says so.
+        fault: ExitCode,
+    },
+}
+
+impl ScenarioReport {
+    /// How a command ends that shows this scenario alone.
+    pub fn exit_code(&self) -> ExitCode {
+        match &self.result {
+            ScenarioResult::Judged(judged) => match judged.overall {
+                Overall::Pass => ExitCode::Conformant,
+                Overall::Fail { .. } => ExitCode::RuleBroken,
+                Overall::Inconclusive { .. } => ExitCode::Inconclusive,
+            },
+            ScenarioResult::NotJudged { fault, .. } => *fault,
+        }
+    }
+}
+
+impl RunReport {
+    /// How the command ends. A broken rule is the answer whatever else happened; then whose fault
+    /// it is that there is no answer, the suite's before the environment's.
+    pub fn exit_code(&self) -> ExitCode {
+        let codes: Vec<_> = self.scenarios.iter().map(ScenarioReport::exit_code).collect();
+        if let Some(code) = self.interrupted {
+            return code;
+        }
+        let weight = [
+            ExitCode::RuleBroken,
+            ExitCode::SuiteFault,
+            ExitCode::Environment,
+            ExitCode::Inconclusive,
+        ];
+        let heaviest = weight.into_iter().find(|code| codes.contains(code));
+        let none = if codes.is_empty() { ExitCode::NothingRan } else { ExitCode::Conformant };
+        heaviest.unwrap_or(none)
+    }
+}
+
+#[cfg(test)]
+mod tests;

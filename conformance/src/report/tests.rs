@@ -1,0 +1,284 @@
+//! Reports of hand-made verdicts, and of histories that are told by hand.
+
+use dispatch_contract::ErrorKind;
+use insta::assert_snapshot;
+use rstest::rstest;
+use serde_json::json;
+
+use super::describe::describe;
+use super::timeline::timeline;
+use super::*;
+use crate::history::told::{NAME, Told, set_check};
+use crate::history::{
+    End, EndedBy, History, Kind, StepBegan, StepFailed, SubjectChange, Verb, What,
+};
+use crate::rules::{Judgement, Verdict};
+use crate::run::Progress;
+use crate::scenario;
+use dispatch_contract::rules::RuleId;
+
+fn rule(id: &str) -> RuleId {
+    id.parse().unwrap()
+}
+
+/// A step begins, at the revision of the event before it.
+fn step(told: &mut Told, index: usize, text: &str) {
+    let order = told.events.iter().filter_map(|event| event.order).max();
+    told.tell(order, What::StepBegan(StepBegan { index, line: index + 10, text: text.to_owned() }));
+}
+
+/// A preempted job that is let go on while its old pod is still there; the events that prove it.
+fn overlap() -> (History, Vec<u64>) {
+    let mut told = Told::kueue();
+    step(&mut told, 0, "start: { job: train, cpu: 4 }");
+    told.runs();
+    step(&mut told, 6, "until: { workload: train, evicted: true }");
+    told.evicts().suspends().pod_terminates("pod-1");
+    let terminating = told.events.len() as u64 - 1;
+    told.unreserves();
+    step(&mut told, 10, "until: { workload: train, quota-reserved: true }");
+    told.seconds(1).reserves().sets("Ready");
+    let ready = told.events.len() as u64 - 1;
+    (told.history(), vec![terminating, ready])
+}
+
+fn failed() -> ScenarioReport {
+    let (history, events) = overlap();
+    let because = "the check was set Ready while pod-1 of the previous execution was Terminating";
+    let verdict = Verdict::Fail { because: because.to_owned(), events: events.clone() };
+    let judged = Judged {
+        overall: Overall::Fail {
+            rules: vec![rule("RG-04"), rule("EX-02")],
+            because: vec!["line 30, `count: { of: train, A: 2 }`: A is 1 at the end".to_owned()],
+        },
+        judgements: vec![Judgement { rule: rule("RG-04"), verdict }],
+        failures: vec![
+            Failure {
+                rule: Some(rule("RG-04")),
+                what: rule("RG-04").rule().unwrap().title.to_owned(),
+                because: because.to_owned(),
+                timeline: timeline(&history, &events),
+            },
+            Failure {
+                rule: Some(rule("EX-02")),
+                what: rule("EX-02").rule().unwrap().title.to_owned(),
+                because: "execution 2 began while pod-1 of execution 1 lived".to_owned(),
+                timeline: timeline(&history, &events[1..]),
+            },
+            Failure {
+                rule: None,
+                what: "line 30, `count: { of: train, A: 2 }`".to_owned(),
+                because: "A is 1 at the end".to_owned(),
+                timeline: Vec::new(),
+            },
+        ],
+    };
+    report("readmission/preemption-mid-execution", ScenarioResult::Judged(Box::new(judged)))
+}
+
+fn judged(overall: Overall) -> ScenarioResult {
+    let judged = Judged { overall, judgements: Vec::new(), failures: Vec::new() };
+    ScenarioResult::Judged(Box::new(judged))
+}
+
+fn report(id: &str, result: ScenarioResult) -> ScenarioReport {
+    ScenarioReport {
+        id: id.to_owned(),
+        title: "What it shows".to_owned(),
+        repetition: None,
+        took: Duration::from_millis(8_210),
+        history: Some(format!("results/run/{id}/history.ndjson").into()),
+        left_behind: Vec::new(),
+        result,
+    }
+}
+
+fn not_judged(fault: ExitCode) -> ScenarioResult {
+    ScenarioResult::NotJudged { why: "kueue died: \u{1b}[31mpanic\u{1b}[0m".to_owned(), fault }
+}
+
+fn inconclusive() -> ScenarioResult {
+    let why = "the witness was not seen: line 38, `{ running: train }`: it was never so";
+    judged(Overall::Inconclusive { why: vec![why.to_owned()] })
+}
+
+fn run(scenarios: Vec<ScenarioReport>) -> RunReport {
+    RunReport {
+        run: "01k0".to_owned(),
+        cluster: "local".to_owned(),
+        mutant: None,
+        no_claim: Vec::new(),
+        scenarios,
+        took: Duration::from_secs(84),
+        interrupted: None,
+    }
+}
+
+fn whole() -> RunReport {
+    let mut repeated = report("readmission/foreign-workload", inconclusive());
+    repeated.repetition = Some((2, 20));
+    let mut left = report("preflight/gate-leak", not_judged(ExitCode::Environment));
+    left.history = None;
+    left.left_behind = vec!["namespace dispatch-01k0-4: it has finalizers".to_owned()];
+    let passed = report("start-gate/first-execution", judged(Overall::Pass));
+    let mut run = run(vec![passed, failed(), repeated, left]);
+    run.mutant = Some("blind-to-pods".to_owned());
+    run.no_claim = vec!["the mutant blind-to-pods was judged".to_owned()];
+    run
+}
+
+#[test]
+fn a_run_on_the_console() {
+    let run = whole();
+    let mut out = header(4, "local", "kueue 0.17.0, trainer 2.2.0", run.mutant.as_deref());
+    out.push('\n');
+    for report in &run.scenarios {
+        out.push_str(&scenario(&run, report));
+    }
+    out.push_str(&summary(&run));
+    assert_snapshot!(out);
+}
+
+#[test]
+fn a_run_in_junit() {
+    assert_snapshot!(junit(&whole()).unwrap());
+}
+
+#[test]
+fn a_run_in_which_all_is_well() {
+    let passed = |id: &str| report(id, judged(Overall::Pass));
+    let run = run(vec![passed("a/b"), passed("c/d")]);
+    let lines: String = run.scenarios.iter().map(|report| scenario(&run, report)).collect();
+    assert_snapshot!(format!("{lines}{}", summary(&run)));
+}
+
+#[test]
+fn every_event_has_words() {
+    let mut told = Told::kueue();
+    step(&mut told, 0, "start: { job: train, cpu: 1 }");
+    told.runs().pod_terminates("pod-1").pod_goes("pod-1").evicts().ends("Failed").marks_ended();
+    told.workload(|it| set_check(it, "Pending", "waiting for \u{1b}[2Jpod-1"));
+    told.workload(|it| it["metadata"]["labels"] = json!({"a": "b"}));
+    told.calls(Verb::Release).fails(ErrorKind::Rejected).delete(Kind::JobSet, NAME);
+    told.controller(SubjectChange::Stopped).gap(Some(Kind::Pod)).gap(None);
+    let history = told.history();
+    let lines: Vec<_> = history.events().iter().map(|event| describe(&history, event)).collect();
+    assert_snapshot!(lines.join("\n"));
+}
+
+#[test]
+fn a_description_is_short_and_harmless() {
+    let mut told = Told::kueue();
+    told.starts().workload(|it| set_check(it, "Pending", &"\u{1b}[1mpod ".repeat(500)));
+    let history = told.history();
+    for event in history.events() {
+        let words = describe(&history, event);
+        assert!(words.chars().count() <= 240, "{words}");
+        assert!(!words.contains('\u{1b}'), "{words}");
+    }
+}
+
+#[rstest]
+#[case::preparing(Progress::Preparing { what: "the namespace" }, Some("a/b: preparing: the namespace"))]
+#[case::step(
+    Progress::StepBegan { index: 3, of: 16, text: "open: train" },
+    Some("a/b: step 4/16: open: train")
+)]
+#[case::waiting(
+    Progress::Waiting {
+        until: "{ running: train }", limit: Duration::from_mins(1), now: "check Pending \u{1b}[0m"
+    },
+    Some("a/b: waiting at most 60.00 s until { running: train }; now: check Pending ")
+)]
+#[case::failed(Progress::StepFailed { index: 0, why: "refused" }, Some("a/b: step 1 failed: refused"))]
+#[case::cleaning(Progress::CleaningUp, Some("a/b: cleaning up"))]
+#[case::ended(Progress::StepEnded { index: 0 }, None)]
+fn progress_says_what_is_waited_for(#[case] said: Progress<'_>, #[case] line: Option<&str>) {
+    assert_eq!(progress("a/b", &said).as_deref(), line);
+}
+
+#[rstest]
+#[case::all_passed(vec![judged(Overall::Pass)], ExitCode::Conformant)]
+#[case::nothing(vec![], ExitCode::NothingRan)]
+#[case::open(vec![judged(Overall::Pass), inconclusive()], ExitCode::Inconclusive)]
+#[case::broken_outweighs_all(
+    vec![not_judged(ExitCode::SuiteFault), inconclusive(), failed().result],
+    ExitCode::RuleBroken
+)]
+#[case::fault_outweighs_environment(
+    vec![not_judged(ExitCode::Environment), not_judged(ExitCode::SuiteFault)],
+    ExitCode::SuiteFault
+)]
+#[case::environment_outweighs_open(
+    vec![inconclusive(), not_judged(ExitCode::Environment)],
+    ExitCode::Environment
+)]
+fn the_heaviest_result_is_the_exit_code(
+    #[case] results: Vec<ScenarioResult>,
+    #[case] code: ExitCode,
+) {
+    let scenarios = results.into_iter().map(|result| report("a/b", result)).collect();
+    assert_eq!(run(scenarios).exit_code(), code);
+}
+
+#[test]
+fn an_interrupted_run_says_so_whatever_it_found() {
+    let mut run = run(vec![failed()]);
+    run.interrupted = Some(ExitCode::Interrupted);
+    assert_eq!(run.exit_code(), ExitCode::Interrupted);
+    assert!(summary(&run).contains("interrupted"));
+}
+
+/// A scenario with one step of each weight, and a history in which the given step failed.
+fn with_failed_step(index: usize, rule: Option<RuleId>) -> Judged {
+    let scenario = scenario::told::scenario("", "{ called: open, for: train }");
+    let mut told = Told::kueue();
+    told.starts().opens();
+    let why = "it was otherwise".to_owned();
+    told.tell(Some(120), What::StepFailed(StepFailed { index, why, rule }));
+    told.tell(None, What::End(End { why: EndedBy::Failed }));
+    judge(&scenario, &told.events.iter().cloned().collect())
+}
+
+#[test]
+fn a_call_that_answers_otherwise_breaks_the_scenario() {
+    // Step 5 is Open.
+    let judged = with_failed_step(5, None);
+    assert!(matches!(judged.overall, Overall::Fail { .. }), "{:?}", judged.overall);
+    assert!(judged.failures.iter().any(|it| it.what.contains("open: train")));
+}
+
+#[test]
+fn an_administrators_act_that_fails_leaves_the_scenario_open() {
+    // Step 1 stops the controller.
+    let judged = with_failed_step(1, None);
+    assert!(matches!(judged.overall, Overall::Inconclusive { .. }), "{:?}", judged.overall);
+}
+
+#[test]
+fn a_step_that_names_a_rule_breaks_it() {
+    let judged = with_failed_step(1, Some(rule("RG-15")));
+    let Overall::Fail { rules, .. } = &judged.overall else { panic!("{:?}", judged.overall) };
+    assert!(rules.contains(&rule("RG-15")));
+}
+
+#[test]
+fn rules_and_scenarios_are_explained() {
+    let scenarios = scenario::embedded().unwrap();
+    let about = explain_rule(rule("RG-10").rule().unwrap(), &scenarios);
+    assert!(about.contains("readmission/controller-down"), "{about}");
+    let down = scenarios.iter().find(|it| it.id == "readmission/controller-down").unwrap();
+    assert_snapshot!(explain_scenario(down));
+    let two: Vec<_> = scenarios.iter().take(2).collect();
+    assert_eq!(list(&two).lines().count(), 2);
+}
+
+#[test]
+fn every_rule_that_a_scenario_proves_has_a_judge() {
+    for scenario in scenario::embedded().unwrap() {
+        for rule in &scenario.proves {
+            let judged = crate::rules::JUDGES.iter().any(|judge| judge.rule == rule.as_str());
+            assert!(judged, "{} proves {rule}, which no judge judges", scenario.id);
+        }
+    }
+}
