@@ -11,6 +11,9 @@ use crate::snapshot::Snapshot;
 mod contract;
 mod reason;
 
+#[cfg(test)]
+mod tests;
+
 pub use contract::Contract;
 pub use reason::{Standstill, WaitReason};
 

@@ -153,3 +153,6 @@ fn shows(jobset: &JobSet, raised: AdmissionCount) -> bool {
     let shown = |text: &str| text.parse::<AdmissionCount>().is_ok_and(|count| count >= raised);
     jobs.iter().all(|job| job.pod_annotation(names::POD_ADMISSION).is_some_and(shown))
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,220 @@
+//! The decision over every combination of what can be read, held against a second statement of the
+//! rules: each kind of decision by the conditions under which it is due.
+
+use std::collections::BTreeMap;
+
+use rstest::rstest;
+
+use super::{Contract, Decide, Decision};
+
+mod facts;
+use facts::{Check, Ended, Facts, Gate, JobSetIs, Jobs, OwnerIs, Pods, Runtime};
+
+/// The kind of decision that the rules ask for.
+fn due(facts: &Facts) -> &'static str {
+    let own = facts.check != Check::NotOurs;
+    let dispatch = facts.owner == OwnerIs::Dispatch;
+    let over = facts.finished || facts.deleted;
+    let sealed = facts.ended == Ended::Marked && facts.suspended;
+    let mark_ended = own && dispatch && facts.ended != Ended::No && !sealed;
+
+    let banked = facts.check == Check::Ready && !facts.quota && !facts.admitted && !over;
+    let runs = facts.admitted && !facts.evicted && facts.active && !over;
+    let violated = facts.gate == Gate::Ours || !facts.opened || facts.pods == Pods::OtherNumber;
+    let heal = runs
+        && dispatch
+        && violated
+        && matches!(facts.check, Check::Pending | Check::Ready)
+        && facts.retries < 3;
+
+    let asks = facts.check == Check::Pending
+        && facts.quota
+        && !facts.admitted
+        && !facts.evicted
+        && facts.active
+        && !over;
+    let may_run = dispatch
+        && facts.gate != Gate::Ours
+        && facts.opened
+        && facts.ended == Ended::No
+        && !facts.held
+        && facts.runtime == Runtime::Same
+        && facts.kueue_patch
+        && facts.retries < 3;
+    let quiet = facts.suspended
+        && facts.jobset != JobSetIs::Running
+        && facts.jobs == Jobs::AtRest
+        && matches!(facts.pods, Pods::None | Pods::Over);
+    let strange = facts.jobset == JobSetIs::Stranger;
+    let shows = facts.jobset == JobSetIs::ShowsA;
+
+    match () {
+        () if !own => "not-ours",
+        () if mark_ended => "mark-ended",
+        () if banked => "unbank",
+        () if heal => "heal",
+        () if asks && facts.owner == OwnerIs::Foreign => "pass-through",
+        () if asks && may_run && !facts.raised && quiet && !strange => "raise",
+        () if asks && may_run && facts.raised && quiet && shows => "approve",
+        () if asks && may_run && facts.raised && !shows && !strange => "await-takeover",
+        () if asks => "wait",
+        () => "nothing",
+    }
+}
+
+fn assert_due(facts: &Facts) -> Decision {
+    let snapshot = facts.snapshot();
+    let decision = Contract.decide(&snapshot);
+    assert_eq!(decision.name(), due(facts), "{decision:?} from {facts:?}");
+    if let Decision::Wait(reason) | Decision::AwaitTakeover(reason) = &decision {
+        let message = reason.to_string();
+        assert!(!message.trim().is_empty() && message.len() <= 32_768, "{message}");
+    }
+    decision
+}
+
+/// Every combination of a Workload's state, for objects in a few telling states.
+#[rstest]
+fn whatever_state_the_workload_is_in(
+    #[values(Check::NotOurs, Check::Pending, Check::Ready, Check::Retry, Check::Rejected)]
+    check: Check,
+    #[values(
+        OwnerIs::NotRead,
+        OwnerIs::Foreign,
+        OwnerIs::Prebuilt,
+        OwnerIs::Unreadable,
+        OwnerIs::Indirect,
+        OwnerIs::Dispatch
+    )]
+    owner: OwnerIs,
+) {
+    let quiet = Facts { check, owner, ..Facts::default() };
+    let objects = [
+        quiet,
+        Facts { gate: Gate::Ours, opened: false, ..quiet },
+        Facts { pods: Pods::OtherNumber, ..quiet },
+        Facts { pods: Pods::OtherNumber, retries: 3, ..quiet },
+        Facts { pods: Pods::Terminating, ..quiet },
+        Facts { ended: Ended::Condition, ..quiet },
+        Facts { ended: Ended::Marked, ..quiet },
+        Facts { suspended: false, jobset: JobSetIs::Running, pods: Pods::OwnNumber, ..quiet },
+        Facts { raised: true, ..quiet },
+    ];
+    let mut seen = BTreeMap::new();
+    for object in objects {
+        for states in 0..64_u8 {
+            let on = |bit: u8| states & (1 << bit) != 0;
+            let facts = Facts {
+                quota: on(0),
+                admitted: on(1),
+                evicted: on(2),
+                finished: on(3),
+                active: on(4),
+                deleted: on(5),
+                ..object
+            };
+            *seen.entry(assert_due(&facts).name()).or_insert(0) += 1;
+        }
+    }
+    if check == Check::Pending && owner == OwnerIs::Dispatch {
+        for kind in ["raise", "approve", "wait", "heal", "mark-ended", "nothing"] {
+            assert!(seen.contains_key(kind), "no {kind} in {seen:?}");
+        }
+    }
+}
+
+/// Every combination of an object's state, for a Workload that asks for a decision.
+#[rstest]
+fn whatever_state_the_object_is_in(
+    #[values(
+        JobSetIs::Absent,
+        JobSetIs::ShowsA,
+        JobSetIs::ShowsOld,
+        JobSetIs::Running,
+        JobSetIs::Stranger
+    )]
+    jobset: JobSetIs,
+    #[values(false, true)] raised: bool,
+    #[values(Ended::No, Ended::Condition, Ended::Marked)] ended: Ended,
+) {
+    let pods = [Pods::None, Pods::Over, Pods::Terminating, Pods::OwnNumber, Pods::OtherNumber];
+    let mut seen = BTreeMap::new();
+    for gate in [Gate::None, Gate::Ours, Gate::Others] {
+        for runtime in [Runtime::Same, Runtime::Differs] {
+            for jobs in [Jobs::AtRest, Jobs::Terminating] {
+                for pods in pods {
+                    for marks in 0..16_u8 {
+                        let on = |bit: u8| marks & (1 << bit) != 0;
+                        let facts = Facts {
+                            gate,
+                            runtime,
+                            jobset,
+                            raised,
+                            ended,
+                            jobs,
+                            pods,
+                            opened: on(0),
+                            held: on(1),
+                            kueue_patch: on(2),
+                            suspended: on(3),
+                            retries: 2,
+                            ..Facts::default()
+                        };
+                        *seen.entry(assert_due(&facts).name()).or_insert(0) += 1;
+                    }
+                }
+            }
+        }
+    }
+    assert!(seen.values().sum::<u32>() == 960, "{seen:?}");
+}
+
+#[test]
+fn the_reasons_to_wait_are_said() {
+    let base = Facts::default();
+    let said = |facts: Facts| match assert_due(&facts) {
+        Decision::Wait(reason) => reason.to_string(),
+        other => panic!("{other:?}"),
+    };
+    let table = [
+        (Facts { gate: Gate::Ours, ..base }, "waiting to be opened: the TrainJob carries"),
+        (Facts { opened: false, ..base }, "waiting to be opened: the gate is gone"),
+        (Facts { ended: Ended::Marked, ..base }, "ended (Failed); it never runs again"),
+        (Facts { held: true, ..base }, "held by dispatch"),
+        (Facts { runtime: Runtime::Differs, ..base }, "waiting: ClusterTrainingRuntime r is not"),
+        (Facts { runtime: Runtime::Missing, ..base }, "waiting: ClusterTrainingRuntime r is not"),
+        (Facts { kueue_patch: false, ..base }, "waiting: the TrainJob lacks Kueue's"),
+        (Facts { retries: 3, ..base }, "stopped 3 times in a row"),
+        (Facts { jobs: Jobs::NotSuspended, ..base }, "waiting for the previous execution: the Job"),
+        (
+            Facts { pods: Pods::Terminating, ..base },
+            "waiting for the previous execution: the pod p (Terminating)",
+        ),
+        (Facts { owner: OwnerIs::Indirect, ..base }, "never made Ready: this Workload belongs to"),
+        (Facts { owner: OwnerIs::Prebuilt, ..base }, "waiting: the TrainJob t of dispatch's names"),
+        (Facts { owner: OwnerIs::Unreadable, ..base }, "not decided: gone"),
+        (Facts { jobset: JobSetIs::Stranger, ..base }, "waiting: the JobSet of this name"),
+    ];
+    for (facts, expected) in table {
+        let said = said(facts);
+        assert!(said.starts_with(expected), "`{said}` does not begin with `{expected}`");
+    }
+}
+
+#[test]
+fn another_replicas_higher_number_will_do() {
+    let facts = Facts { raised: true, ..Facts::default() };
+    let mut snapshot = facts.snapshot();
+    let raised = snapshot.raised.as_mut().unwrap();
+    raised.to = dispatch_contract::AdmissionCount::new(facts::COUNT - 1).unwrap();
+    assert_eq!(Contract.decide(&snapshot).name(), "approve");
+}
+
+#[test]
+fn a_count_that_fell_after_the_raise_is_no_ready() {
+    let facts = Facts { raised: true, ..Facts::default() };
+    let mut snapshot = facts.snapshot();
+    let raised = snapshot.raised.as_mut().unwrap();
+    raised.to = dispatch_contract::AdmissionCount::new(facts::COUNT + 1).unwrap();
+    assert_eq!(Contract.decide(&snapshot).name(), "wait");
+}
