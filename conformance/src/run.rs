@@ -21,7 +21,7 @@ mod teardown;
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dispatch_contract::{Clock, OsEntropy, SystemClock};
@@ -43,6 +43,9 @@ use crate::history::recorder::Journal;
 use crate::history::{Begin, End, EndedBy, SCHEMA, What};
 use crate::kubelet::Kubelet;
 use crate::scenario::Scenario;
+
+/// The file name of a history.
+const HISTORY: &str = "history.ndjson";
 
 /// How a scenario is played.
 #[derive(Clone, Debug)]
@@ -99,8 +102,8 @@ pub async fn play(
 ) -> Result<Played, RunError> {
     let names = Names::new(&settings.run, settings.number);
     let rights = fixture::shipped(&names)?;
-    let folder = settings.results.join(&scenario.id);
-    let history = folder.join("history.ndjson");
+    let folder = folder(&settings.results, &scenario.id, settings.number);
+    let history = folder.join(HISTORY);
     fs_err::create_dir_all(&folder)
         .map_err(|source| RunError::Results { path: folder.clone(), source })?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
@@ -136,6 +139,12 @@ pub async fn play(
     drop(kubelet);
     let Torn { left, leaving } = torn;
     Ok(Played { folder, history, ended: ended?, left_behind: left, leaving })
+}
+
+/// The scenario's folder: its id, and its number too where it is played again in the same run.
+fn folder(results: &Path, id: &str, number: u32) -> PathBuf {
+    let first = results.join(id);
+    if first.join(HISTORY).exists() { first.with_added_extension(number.to_string()) } else { first }
 }
 
 /// Stops the subjects and lets the recorder see all that happened. The kubelet goes on.

@@ -171,6 +171,8 @@ fn spawn(setup: &ControllerSetup, config: &Path, log: &Path) -> std::io::Result<
         command.args(["--mutant", mutant]);
     }
     command.env_clear().env("RUST_BACKTRACE", "1").kill_on_drop(true);
+    // A Ctrl-C at the terminal is for the suite alone, which then stops what it judges.
+    command.process_group(0);
     command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).spawn()
 }
 
