@@ -156,10 +156,8 @@ impl Config {
     pub fn from_file(path: &Path) -> Result<Self, ConfigError> {
         let text = fs_err::read_to_string(path)
             .map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
-        serde_saphyr::from_str(&text).map_err(|error| ConfigError::Parse {
-            path: path.to_owned(),
-            reason: error.to_string(),
-        })
+        crate::yaml::read(&text)
+            .map_err(|reason| ConfigError::Parse { path: path.to_owned(), reason })
     }
 
     /// Checks what the types do not: that Kueue mode has its check, and that no name is blank.

@@ -9,12 +9,14 @@
 //! The adapter speaks Kueue mode. `mode: plain` is understood and refused with `not-supported`.
 
 mod adapter;
+pub mod cli;
 mod config;
 mod decisions;
 mod error;
 mod hold;
 mod lease;
 mod list;
+pub mod manifests;
 mod open;
 mod preflight;
 mod release;
@@ -24,6 +26,7 @@ mod stop;
 mod watch;
 mod workload;
 mod write;
+mod yaml;
 
 pub use adapter::Adapter;
 pub use config::{Config, ConfigError, LeaseRef, Mode, Preflight, Timeouts};
