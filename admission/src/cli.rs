@@ -11,9 +11,13 @@ use tracing_subscriber::EnvFilter;
 
 pub use options::{LogFormat, Options};
 
+/// What is logged unless `RUST_LOG` says otherwise. kube-runtime's spans would say again what the
+/// controller's own say.
+const DEFAULT: &str = "info,kube_runtime=warn";
+
 /// Sends the log to standard error: `info` and above, unless `RUST_LOG` says otherwise.
 pub fn log(format: LogFormat) {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(DEFAULT));
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_ansi(std::io::stderr().is_terminal())

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use dispatch_contract::AdmissionCount;
-use dispatch_kubernetes::raise::RaisedFor;
+use dispatch_kubernetes::raise::{NotTakenOver, RaisedFor};
 
 use crate::snapshot::Snapshot;
 
@@ -32,7 +32,7 @@ pub enum Decision {
     /// decided from reads that were made after the raise (RG-17).
     Raise(Raise),
     /// A was raised by this pass, and the `JobSet` does not show it yet (RG-17).
-    AwaitTakeover(WaitReason),
+    AwaitTakeover(NotTakenOver),
     /// A was raised by this pass and taken over, and nothing of the previous execution is left: the
     /// check is set Ready (RG-05).
     Approve {
@@ -101,7 +101,7 @@ impl fmt::Display for Decision {
                 let ignored = raise.unreadable.join(", ");
                 write!(f, "A={}; ignored, since it cannot be read: {ignored}", raise.to)
             }
-            Self::AwaitTakeover(reason) => write!(f, "not Ready yet: {reason}"),
+            Self::AwaitTakeover(why) => write!(f, "not Ready yet: {why}"),
             Self::Approve { a, .. } => write!(f, "Ready: A={a}"),
             Self::Heal { message } => write!(f, "Retry: {message}"),
             Self::Unbank => f.write_str("Pending: no quota is reserved any more"),

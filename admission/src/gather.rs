@@ -11,6 +11,7 @@ use crate::snapshot::{Object, Snapshot, Unversioned, WorkloadKey};
 
 mod live;
 mod owner;
+mod warning;
 
 pub use live::LiveReader;
 
@@ -53,4 +54,7 @@ pub trait Gather: Send + Sync {
     /// The versions of the object's `JobSet` from now on, as a watch delivers them, the current one
     /// first. They say when a read is worth its while, and decide nothing.
     fn jobset_versions(&self, object: &Object) -> BoxStream<'static, JobSet>;
+
+    /// What Trainer last warned of about the object, for people; `None` where nothing can be read.
+    fn last_warning<'a>(&'a self, object: &'a Object) -> BoxFuture<'a, Option<String>>;
 }

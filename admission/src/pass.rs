@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use dispatch_contract::resources::JobSet;
 use dispatch_contract::{AdmissionCount, names};
+use dispatch_kubernetes::raise::NotTakenOver;
 use dispatch_kubernetes::request::{Outcome, RequestError};
 use futures::{StreamExt, future, stream};
 use thiserror::Error;
@@ -97,12 +98,21 @@ impl Pass {
             let later = self.parts.gather.gather_again(first, raise).await?;
             match self.decide(&later) {
                 Decision::AwaitTakeover(_) if in_time => {}
-                Decision::AwaitTakeover(reason) => {
-                    return self.apply(&later, &Decision::Wait(reason)).await;
-                }
+                Decision::AwaitTakeover(why) => return self.too_late(&later, why).await,
                 decision => return self.apply(&later, &decision).await,
             }
         }
+    }
+
+    /// Trainer has not handed A on in time: the check says so, and why. The next pass raises again,
+    /// since nothing is remembered of this one (RG-09).
+    async fn too_late(&self, later: &Snapshot, why: NotTakenOver) -> Result<Passed, PassError> {
+        let warning = match later.object() {
+            Some(object) => self.parts.gather.last_warning(object).await,
+            None => None,
+        };
+        let wait = Decision::Wait(WaitReason::NotTakenOver { why, warning });
+        self.apply(later, &wait).await
     }
 
     fn decide(&self, snapshot: &Snapshot) -> Decision {

@@ -1,7 +1,7 @@
 //! The contract's decision, one step after the other.
 
 use dispatch_contract::resources::{CheckState, TrainJob, Workload};
-use dispatch_kubernetes::quiescence::remainder;
+use dispatch_kubernetes::quiescence::{Remainder, remainder, remainder_below};
 use dispatch_kubernetes::raise::{
     NotTakenOver, RaisedFor, check_answer, check_taken_over, next, replicated_jobs,
 };
@@ -122,7 +122,7 @@ fn pending(snapshot: &Snapshot) -> Decision {
             through: through.clone(),
         }),
         Owner::Dispatch(object) => match (reason_to_wait(snapshot, object), &snapshot.raised) {
-            (Some(reason), _) => Decision::Wait(reason),
+            (Some(reason), _) => Decision::Wait(with_pods(reason, object)),
             (None, None) => raise(&snapshot.workload.object, object),
             (None, Some(raised)) => approve(object, raised),
         },
@@ -155,6 +155,16 @@ fn reason_to_wait(snapshot: &Snapshot, object: &Object) -> Option<WaitReason> {
     }
     let times = healed(snapshot);
     (times >= HEALED_AT_MOST).then_some(WaitReason::HealedTooOften { times })
+}
+
+/// Beside another reason, pods that live are named too (RG-04).
+fn with_pods(reason: WaitReason, object: &Object) -> WaitReason {
+    match remainder_below(&object.owned) {
+        Some(remainder @ Remainder::Pods(_)) => {
+            WaitReason::Besides { reason: Box::new(reason), remainder }
+        }
+        _ => reason,
+    }
 }
 
 fn edited(trainjob: &TrainJob, state: &RuntimeState) -> Option<WaitReason> {
@@ -210,10 +220,10 @@ fn approve(object: &Object, raised: &Raise) -> Decision {
     }
     match check_taken_over(trainjob, owned.jobset.as_ref(), a) {
         Ok(()) => {}
-        Err(error @ NotTakenOver::OtherOwner { .. }) => {
-            return Decision::Wait(WaitReason::NotTakenOver(error));
+        Err(NotTakenOver::OtherOwner { found }) => {
+            return Decision::Wait(WaitReason::OtherJobSet { owner: found });
         }
-        Err(error) => return Decision::AwaitTakeover(WaitReason::NotTakenOver(error)),
+        Err(why) => return Decision::AwaitTakeover(why),
     }
     match remainder(trainjob, owned) {
         Some(remainder) => Decision::Wait(WaitReason::Remainder(remainder)),

@@ -91,6 +91,14 @@ pub enum WaitReason {
     },
     /// Something of the previous execution may still run (RG-04).
     Remainder(Remainder),
+    /// Another reason, and pods of the previous execution live as well: whatever the reason, the
+    /// message names the pods (RG-04).
+    Besides {
+        /// The other reason.
+        reason: Box<WaitReason>,
+        /// The pods.
+        remainder: Remainder,
+    },
     /// There is no next A (RG-13).
     NoNext(NoNext),
     /// The answer to the raise does not carry it (RG-05).
@@ -101,7 +109,12 @@ pub enum WaitReason {
         why: String,
     },
     /// The `JobSet` does not carry the raised A (RG-17).
-    NotTakenOver(NotTakenOver),
+    NotTakenOver {
+        /// How it stands.
+        why: NotTakenOver,
+        /// What Trainer last warned of, where that could be read.
+        warning: Option<String>,
+    },
     /// After the raise, the count in the `TrainJob` is lower than what was raised, or unreadable.
     CountChanged,
 }
@@ -156,10 +169,16 @@ impl fmt::Display for WaitReason {
             Self::Remainder(remainder) => {
                 write!(f, "waiting for the previous execution: {remainder}")
             }
+            Self::Besides { reason, remainder } => {
+                write!(f, "{reason}; and the previous execution is not over: {remainder}")
+            }
             Self::NoNext(error) => write!(f, "cannot raise A: {error}"),
             Self::NotRaised(error) => write!(f, "A was not raised as written: {error}"),
             Self::RaiseRefused { why } => write!(f, "A cannot be raised yet: {why}"),
-            Self::NotTakenOver(error) => write!(f, "waiting for Trainer: {error}"),
+            Self::NotTakenOver { why, warning: None } => write!(f, "waiting for Trainer: {why}"),
+            Self::NotTakenOver { why, warning: Some(warning) } => {
+                write!(f, "waiting for Trainer: {why}; its last warning: {warning}")
+            }
             Self::CountChanged => {
                 f.write_str("the admission count was changed while it was raised; raising it again")
             }

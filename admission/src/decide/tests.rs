@@ -66,8 +66,12 @@ fn assert_due(facts: &Facts) -> Decision {
     let snapshot = facts.snapshot();
     let decision = Contract.decide(&snapshot);
     assert_eq!(decision.name(), due(facts), "{decision:?} from {facts:?}");
-    if let Decision::Wait(reason) | Decision::AwaitTakeover(reason) = &decision {
+    if let Decision::Wait(reason) = &decision {
         let message = reason.to_string();
+        let living = matches!(facts.pods, Pods::Terminating | Pods::OwnNumber | Pods::OtherNumber);
+        if living && facts.owner == OwnerIs::Dispatch && facts.jobset != JobSetIs::Stranger {
+            assert!(message.contains("the pod p ("), "{message}");
+        }
         assert!(!message.trim().is_empty() && message.len() <= 32_768, "{message}");
     }
     decision

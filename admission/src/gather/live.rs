@@ -12,6 +12,7 @@ use kube::runtime::watcher::watch_object;
 use kube::{Api, Client, ResourceExt};
 
 use super::owner::Above;
+use super::warning;
 use super::{Gather, GatherError};
 use crate::check_status::ServedChecks;
 use crate::decide::Raise;
@@ -143,5 +144,9 @@ impl Gather for LiveReader {
             .backoff(triggers::WatchBackoff::default())
             .filter_map(async |version| version.ok().flatten())
             .boxed()
+    }
+
+    fn last_warning<'a>(&'a self, object: &'a Object) -> BoxFuture<'a, Option<String>> {
+        warning::last(&self.client, self.limits, &object.trainjob.object).boxed()
     }
 }

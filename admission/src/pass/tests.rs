@@ -76,6 +76,10 @@ impl Gather for Played {
     fn jobset_versions(&self, _: &Object) -> BoxStream<'static, JobSet> {
         stream::iter(std::mem::take(&mut *self.jobsets.lock().unwrap())).boxed()
     }
+
+    fn last_warning<'a>(&'a self, _: &'a Object) -> BoxFuture<'a, Option<String>> {
+        async { Some("refused".to_owned()) }.boxed()
+    }
 }
 
 impl Decide for Played {
@@ -106,7 +110,7 @@ fn raise() -> Decision {
 }
 
 fn not_yet() -> Decision {
-    Decision::AwaitTakeover(WaitReason::NotTakenOver(NotTakenOver::NoJobSet))
+    Decision::AwaitTakeover(NotTakenOver::NoJobSet)
 }
 
 fn approve() -> Decision {
