@@ -6,6 +6,7 @@ pub mod exit_code;
 mod follow;
 pub mod history;
 pub mod kubelet;
+pub mod mutants;
 pub mod report;
 pub mod rules;
 pub mod run;

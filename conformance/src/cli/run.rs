@@ -12,6 +12,7 @@ use super::terminal::{Lines, complain, print, say, settle, transient};
 use crate::cluster::local::{Options, Running, take_up_or_start};
 use crate::exit_code::ExitCode;
 use crate::history::read_file;
+use crate::mutants;
 use crate::report::{self, RunReport, ScenarioReport, ScenarioResult};
 use crate::run::{
     self, Host, Interruption, Interrupts, Observer, Played, Progress, RunError, Settings, Subjects,
@@ -99,6 +100,10 @@ fn ask(arguments: Arguments) -> Result<Asked, ExitCode> {
         no_claim.push(format!("{} of {} scenarios were played", chosen.len(), all.len()));
     }
     if let Some(mutant) = &arguments.mutant {
+        if let Err(error) = mutants::find(mutant) {
+            say(&format!("error: {error}"));
+            return Err(ExitCode::Usage);
+        }
         no_claim.push(format!("the mutant {mutant} was judged"));
     }
     if arguments.time_scale > 1 {

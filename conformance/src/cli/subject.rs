@@ -9,6 +9,7 @@ use tracing_subscriber::EnvFilter;
 
 use super::terminal;
 use crate::exit_code::ExitCode;
+use crate::mutants;
 
 /// What the subject logs, unless `RUST_LOG` says otherwise.
 const LOG: &str = "info,dispatch_admission=debug";
@@ -57,19 +58,9 @@ async fn admission(
     let shutdown = async move {
         terminate.recv().await;
     };
-    let parts = parts(mutant)?;
+    let parts: fn(&Environment) -> Parts = match mutant {
+        Some(name) => mutants::find(name)?.parts,
+        None => Parts::reference,
+    };
     Ok(dispatch_admission::run(config, parts, shutdown).await?)
 }
-
-/// The parts of the controller: the reference's, or those of a broken one.
-fn parts(mutant: Option<&str>) -> Result<impl FnOnce(&Environment) -> Parts, UnknownMutant> {
-    match mutant {
-        None => Ok(Parts::reference),
-        Some(name) => Err(UnknownMutant(name.to_owned())),
-    }
-}
-
-/// There is no such broken controller.
-#[derive(Debug, thiserror::Error)]
-#[error("there is no broken controller `{0}`")]
-struct UnknownMutant(String);

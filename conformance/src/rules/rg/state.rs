@@ -27,7 +27,7 @@ pub(in crate::rules) const RG_01: Judge = Judge {
     rule: "RG-01",
     reads: &[Kind::Workload],
     by_steps: true,
-    brings_about: &["RG-18", "RG-04", "RG-17", "EX-01", "EX-02", "EX-03"],
+    brings_about: &["RG-04", "RG-05", "RG-17", "RG-18", "EX-01", "EX-02", "EX-03"],
     decide: acts_when_it_may,
     #[cfg(test)]
     breaking: tests::in_the_eviction,

@@ -1,0 +1,182 @@
+//! The broken controllers: each breaks one rule of the contract in a way that was once thought of
+//! as right, or nearly was written. That the suite catches them is the proof that it would catch
+//! yours.
+//!
+//! Each replaces one of the three parts of the reference controller (what reads, what decides, what
+//! writes) and keeps the others, so that nothing else in it is broken.
+
+mod blind_to_pods;
+mod deaf_to_eviction;
+mod lone_merge_patch;
+
+use dispatch_admission::{Environment, Parts};
+use thiserror::Error;
+
+/// A broken controller.
+#[derive(Clone, Copy, Debug)]
+pub struct Mutant {
+    /// Its name, as `--mutant` takes it.
+    pub name: &'static str,
+    /// What it does wrong, in one line for people.
+    pub about: &'static str,
+    /// The rules that it breaks, the one that it is to be caught by first.
+    pub breaks: &'static [&'static str],
+    /// The scenarios that catch it.
+    pub caught_by: &'static [&'static str],
+    /// Makes its parts.
+    pub parts: fn(&Environment) -> Parts,
+}
+
+/// Every broken controller.
+pub const MUTANTS: &[Mutant] =
+    &[blind_to_pods::MUTANT, deaf_to_eviction::MUTANT, lone_merge_patch::MUTANT];
+
+/// There is no broken controller of this name.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("there is no broken controller `{name}`; there are {}", names())]
+pub struct UnknownMutant {
+    /// The name that was given.
+    pub name: String,
+}
+
+fn names() -> String {
+    MUTANTS.iter().map(|mutant| mutant.name).collect::<Vec<_>>().join(", ")
+}
+
+/// The broken controller of this name.
+pub fn find(name: &str) -> Result<&'static Mutant, UnknownMutant> {
+    let found = MUTANTS.iter().find(|mutant| mutant.name == name);
+    found.ok_or_else(|| UnknownMutant { name: name.chars().take(64).collect() })
+}
+
+#[cfg(test)]
+mod told {
+    //! What a mutant is shown in tests.
+
+    use dispatch_admission::{At, Object, Owner, Snapshot};
+    use dispatch_contract::names;
+    use dispatch_kubernetes::owned::Owned;
+    use serde_json::{Value, json};
+
+    const CHECK: &str = "dispatch-check";
+
+    fn replicated(a: &str) -> Value {
+        json!([{"name": "node", "template": {"spec": {"template": {"metadata": {
+            "annotations": {names::POD_ADMISSION: a}}}}}}])
+    }
+
+    /// An opened object with A=1, suspended, with a pod that is Terminating.
+    fn object() -> Object {
+        let owner = json!([{"apiVersion": "v1", "kind": "TrainJob", "name": "t", "uid": "u",
+            "controller": true}]);
+        let trainjob = json!({
+            "metadata": {"name": "t", "namespace": "ns", "uid": "u", "resourceVersion": "7",
+                "annotations": {names::ADMISSION_COUNT: "1", names::OPENED: "true"}},
+            "spec": {"suspend": true, "runtimePatches": [
+                {"manager": names::KUEUE_RUNTIME_PATCH_MANAGER},
+                {"manager": names::RUNTIME_PATCH_MANAGER, "trainingRuntimeSpec":
+                    {"template": {"spec": {"replicatedJobs": replicated("1")}}}}]},
+        });
+        let jobset = json!({
+            "metadata": {"name": "t", "namespace": "ns", "uid": "js", "ownerReferences": owner},
+            "spec": {"suspend": true, "replicatedJobs": replicated("1")},
+        });
+        let pod = json!({
+            "metadata": {"name": "pod-1", "namespace": "ns", "uid": "p",
+                "deletionTimestamp": "2026-01-01T00:00:00Z"},
+            "status": {"phase": "Running"},
+        });
+        let owned = Owned {
+            jobset: Some(serde_json::from_value(jobset).unwrap()),
+            jobs: Vec::new(),
+            pods: vec![serde_json::from_value(pod).unwrap()],
+        };
+        let trainjob = At::read(serde_json::from_value(trainjob).unwrap()).unwrap();
+        Object { trainjob, runtime: None, owned }
+    }
+
+    /// The object's Workload has quota and waits at the check; these conditions are True beside.
+    pub(super) fn snapshot(conditions: &[&str]) -> Snapshot {
+        let conditions = conditions.iter().chain(&["QuotaReserved"]);
+        let conditions: Vec<_> =
+            conditions.map(|type_| json!({"type": type_, "status": "True"})).collect();
+        let workload = json!({
+            "metadata": {"name": "w", "namespace": "ns", "uid": "w", "resourceVersion": "9"},
+            "status": {"conditions": conditions,
+                "admissionChecks": [{"name": CHECK, "state": "Pending", "message": ""}]},
+        });
+        Snapshot {
+            workload: At::read(serde_json::from_value(workload).unwrap()).unwrap(),
+            checks: vec![CHECK.to_owned()],
+            owner: Owner::Dispatch(Box::new(object())),
+            raised: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+    use crate::history::History;
+    use crate::history::told::{Told, raise};
+    use crate::rules::{causes_first, judge};
+
+    /// Preempted, with a pod that lingers.
+    fn evicted() -> Told {
+        let mut told = Told::kueue();
+        told.runs().evicts().suspends().pod_terminates("pod-1");
+        told
+    }
+
+    #[rstest]
+    #[case::blind_to_pods(
+        "blind-to-pods",
+        evicted().unreserves().reserves().goes(2).pod_goes("pod-1").history())]
+    #[case::deaf_to_eviction(
+        "deaf-to-eviction",
+        evicted().sets("Ready").unreserves().sets("Pending").pod_goes("pod-1").reserves().goes(2)
+            .history())]
+    #[case::lone_merge_patch(
+        "lone-merge-patch",
+        Told::kueue().waits().trainjob(|it| {
+            raise(it, 1);
+            it["spec"]["runtimePatches"].as_array_mut().unwrap().remove(0);
+        }).seconds(60).history())]
+    fn what_a_mutant_does_breaks_its_own_rule_first(#[case] name: &str, #[case] history: History) {
+        let judgements = judge(&history);
+        let broken: Vec<_> =
+            causes_first(&judgements).iter().map(|judgement| judgement.rule.as_str()).collect();
+        let mutant = find(name).unwrap();
+        assert_eq!(broken.first(), mutant.breaks.first(), "{judgements:#?}");
+        for rule in mutant.breaks {
+            assert!(broken.contains(rule), "{rule} is not among {broken:?}");
+        }
+    }
+
+    #[test]
+    fn every_mutant_names_rules_that_are_and_scenarios_that_catch_it() {
+        for mutant in MUTANTS {
+            assert_eq!(find(mutant.name).unwrap().about, mutant.about);
+            assert!(!mutant.breaks.is_empty() && !mutant.caught_by.is_empty(), "{}", mutant.name);
+            for rule in mutant.breaks {
+                assert!(rule.parse::<dispatch_contract::rules::RuleId>().is_ok(), "{rule}");
+            }
+            for scenario in mutant.caught_by {
+                let file = format!("{}/../scenarios/{scenario}.yaml", env!("CARGO_MANIFEST_DIR"));
+                assert!(std::path::Path::new(&file).exists(), "{file}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_unknown_mutant_is_refused_with_those_that_are() {
+        let error = find("x").unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "there is no broken controller `x`; there are blind-to-pods, deaf-to-eviction, \
+             lone-merge-patch"
+        );
+    }
+}
