@@ -178,12 +178,18 @@ async fn play_all(
     let versions: Vec<_> =
         host.versions().into_iter().map(|(name, version)| format!("{name} {version}")).collect();
     let count = asked.scenarios.len();
-    print(&report::header(count, host.kind(), &versions.join(", "), asked.mutant.as_deref()));
+    let times = asked.repeat;
+    print(&report::header(
+        (count, times),
+        host.kind(),
+        &versions.join(", "),
+        asked.mutant.as_deref(),
+    ));
     let rounds = (1..=asked.repeat).flat_map(|nth| asked.scenarios.iter().map(move |it| (nth, it)));
     for ((nth, scenario), number) in rounds.zip(1..) {
         let repetition = (asked.repeat > 1).then_some((nth, asked.repeat));
-        let played = play_one(asked, scenario, number, host, interrupts).await;
-        let played = ScenarioReport { repetition, ..played };
+        let place = (number, repetition);
+        let played = play_one(asked, scenario, place, host, interrupts).await;
         print(report::scenario(&report, &played).trim_end());
         report.scenarios.push(played);
         if let Some(interruption) = interrupts.seen() {
@@ -198,14 +204,18 @@ async fn play_all(
 async fn play_one(
     asked: &Asked,
     scenario: &Scenario,
-    number: u32,
+    (number, repetition): (u32, Option<(u32, u32)>),
     host: &dyn Host,
     interrupts: &Interrupts,
 ) -> ScenarioReport {
+    let results = match repetition {
+        Some((nth, _)) => asked.results.join(format!("{nth:04}")),
+        None => asked.results.clone(),
+    };
     let settings = Settings {
         run: asked.run.clone(),
         number,
-        results: asked.results.clone(),
+        results,
         time_scale: asked.time_scale,
         subjects: Subjects { mutant: asked.mutant.clone() },
     };
@@ -217,7 +227,7 @@ async fn play_one(
     let mut report = ScenarioReport {
         id: scenario.id.clone(),
         title: scenario.title.clone(),
-        repetition: None,
+        repetition,
         took,
         history: None,
         left_behind: Vec::new(),

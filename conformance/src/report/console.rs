@@ -1,6 +1,6 @@
 //! What a person sees.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -15,24 +15,28 @@ use crate::scenario::Scenario;
 /// How many of a scenario's failures are shown with their timelines; the others have one line.
 const SHOWN: usize = 3;
 
-/// The first line of a run.
-pub fn header(count: usize, cluster: &str, versions: &str, mutant: Option<&str>) -> String {
+/// The first line of a run: how many scenarios are played, and how many times each.
+pub fn header(
+    (count, times): (usize, u32),
+    cluster: &str,
+    versions: &str,
+    mutant: Option<&str>,
+) -> String {
     let subject = mutant.map_or("the reference".to_owned(), |name| format!("the mutant {name}"));
-    format!("{} of {subject} on {cluster} ({versions})", counted(count, "scenario"))
+    let times = if times > 1 { format!(", {times} times each,") } else { String::new() };
+    format!("{}{times} with {subject} on {cluster} ({versions})", counted(count, "scenario"))
 }
 
 /// A scenario that was played: its line, and below it what is wrong.
 pub fn scenario(run: &RunReport, report: &ScenarioReport) -> String {
-    let (word, note) = match &report.result {
+    let word = word(&report.result);
+    let note = match &report.result {
         ScenarioResult::Judged(judged) => match &judged.overall {
-            Overall::Pass => ("PASS", String::new()),
-            Overall::Fail { rules, .. } => {
-                let rules: Vec<_> = rules.iter().map(ToString::to_string).collect();
-                ("FAIL", rules.join(" "))
-            }
-            Overall::Inconclusive { .. } => ("OPEN", "inconclusive".to_owned()),
+            Overall::Pass => String::new(),
+            Overall::Fail { .. } => broken_rules(report).join(" "),
+            Overall::Inconclusive { .. } => "inconclusive".to_owned(),
         },
-        ScenarioResult::NotJudged { .. } => ("LOST", "not judged".to_owned()),
+        ScenarioResult::NotJudged { .. } => "not judged".to_owned(),
     };
     let name = name(report);
     let mut out = format!("{word}  {name:<44} {:>9}  {note}", seconds(report.took));
@@ -121,6 +125,9 @@ pub fn summary(run: &RunReport) -> String {
         let broken: Vec<_> = broken.into_iter().collect();
         let _ = writeln!(out, "broken: {}", broken.join(", "));
     }
+    for line in differing(run) {
+        let _ = writeln!(out, "{line}");
+    }
     if run.interrupted.is_some() {
         out.push_str("interrupted: what was not played is not in this report\n");
     }
@@ -128,6 +135,32 @@ pub fn summary(run: &RunReport) -> String {
         let _ = writeln!(out, "no claim to conformance: {}", run.no_claim.join("; "));
     }
     out
+}
+
+/// Scenarios that were repeated and did not have the same verdict each time.
+fn differing(run: &RunReport) -> Vec<String> {
+    let mut verdicts: BTreeMap<&str, BTreeMap<&str, usize>> = BTreeMap::new();
+    for report in &run.scenarios {
+        *verdicts.entry(&report.id).or_default().entry(word(&report.result)).or_default() += 1;
+    }
+    verdicts.retain(|_, counts| counts.len() > 1);
+    let line = |(id, counts): (&str, BTreeMap<&str, usize>)| {
+        let counts: Vec<_> = counts.iter().map(|(word, count)| format!("{word} {count}")).collect();
+        format!("not the same each time: {id}: {}", counts.join(", "))
+    };
+    verdicts.into_iter().map(line).collect()
+}
+
+/// The verdict in a word.
+fn word(result: &ScenarioResult) -> &'static str {
+    match result {
+        ScenarioResult::Judged(judged) => match judged.overall {
+            Overall::Pass => "PASS",
+            Overall::Fail { .. } => "FAIL",
+            Overall::Inconclusive { .. } => "OPEN",
+        },
+        ScenarioResult::NotJudged { .. } => "LOST",
+    }
 }
 
 fn broken_rules(report: &ScenarioReport) -> Vec<String> {
@@ -189,13 +222,16 @@ pub fn explain_rule(rule: &Rule, scenarios: &[Scenario]) -> String {
     let proving = if proving.is_empty() { "  none\n".to_owned() } else { proving.concat() };
     format!(
         "{}  {}\n\n{}\n\nSource: {source}.\nJudged: {judged}.\nProved by:\n{proving}",
-        rule.id, rule.title, rule.text
+        rule.id,
+        rule.title,
+        wrapped(rule.text)
     )
 }
 
 /// A scenario: why it is, what it proves, its steps, and what must come of them.
 pub fn explain_scenario(scenario: &Scenario) -> String {
-    let mut out = format!("{}\n{}\n\n{}\n", scenario.id, scenario.title, scenario.why);
+    let why = wrapped(&scenario.why);
+    let mut out = format!("{}\n{}\n\n{why}\n", scenario.id, scenario.title);
     out.push_str("\nProves:\n");
     for rule in &scenario.proves {
         let title = rule.rule().map_or("", |rule| rule.title);
@@ -215,6 +251,21 @@ fn section<'a>(out: &mut String, title: &str, lines: impl Iterator<Item = &'a st
     for line in lines {
         let _ = writeln!(out, "  {}", plain(line));
     }
+}
+
+/// A text in lines of at most 100 characters, where its words allow it.
+fn wrapped(text: &str) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= 100 => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines.join("\n")
 }
 
 fn counted(count: usize, what: &str) -> String {

@@ -130,7 +130,7 @@ fn whole() -> RunReport {
 #[test]
 fn a_run_on_the_console() {
     let run = whole();
-    let mut out = header(4, "local", "kueue 0.17.0, trainer 2.2.0", run.mutant.as_deref());
+    let mut out = header((4, 1), "local", "kueue 0.17.0, trainer 2.2.0", run.mutant.as_deref());
     out.push('\n');
     for report in &run.scenarios {
         out.push_str(&scenario(&run, report));
@@ -219,6 +219,15 @@ fn the_heaviest_result_is_the_exit_code(
 ) {
     let scenarios = results.into_iter().map(|result| report("a/b", result)).collect();
     assert_eq!(run(scenarios).exit_code(), code);
+}
+
+#[test]
+fn verdicts_that_differ_between_repetitions_are_pointed_out() {
+    let passed = || report("a/b", judged(Overall::Pass));
+    let same = summary(&run(vec![passed(), passed()]));
+    assert!(!same.contains("not the same"), "{same}");
+    let differs = summary(&run(vec![passed(), report("a/b", inconclusive()), passed()]));
+    assert!(differs.contains("not the same each time: a/b: OPEN 1, PASS 2"), "{differs}");
 }
 
 #[test]

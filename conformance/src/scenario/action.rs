@@ -213,6 +213,8 @@ impl Deadline {
     pub fn of(fact: &Fact) -> Self {
         match fact {
             Fact::Running(_) | Fact::Pod(_) | Fact::Gone(_) | Fact::Ended { .. } => Self::Chain,
+            // Quota comes free once the pods of another job have ended.
+            Fact::Workload(fact) if fact.quota_reserved == Some(true) => Self::Chain,
             Fact::Together(facts) if facts.iter().any(|fact| Self::of(fact) == Self::Chain) => {
                 Self::Chain
             }
