@@ -13,7 +13,6 @@ use crate::cluster::local::{Options, Running, take_up_or_start};
 use crate::exit_code::ExitCode;
 use crate::history::read_file;
 use crate::mutants;
-use crate::mutants;
 use crate::report::{self, RunReport, ScenarioReport, ScenarioResult};
 use crate::run::{
     self, Host, Interruption, Interrupts, Observer, Played, Progress, RunError, Settings, Subjects,
@@ -92,12 +91,6 @@ fn ask(arguments: Arguments) -> Result<Asked, ExitCode> {
     if chosen.is_empty() {
         say(&scenarios::none_matches(&all, &arguments.filter));
         return Err(ExitCode::NothingRan);
-    }
-    if let Some(name) = &arguments.mutant {
-        mutants::find(name).map_err(|unknown| {
-            say(&format!("error: {unknown}"));
-            ExitCode::Usage
-        })?;
     }
     let mut no_claim = Vec::new();
     if source != Source::Embedded {
