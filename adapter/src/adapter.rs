@@ -34,9 +34,6 @@ impl Adapter {
         clock: Arc<dyn Clock>,
         entropy: Arc<dyn Entropy>,
     ) -> Self {
-        if config.preflight == Preflight::Assumed {
-            tracing::warn!("preflight is assumed: nobody has proved that the start gate holds");
-        }
         let decisions = Arc::new(ByContract);
         Self { config, client, clock, entropy, decisions, proof: Mutex::default() }
     }
@@ -129,7 +126,11 @@ impl Adapter {
                 reasons.join("; ")
             }
             (None, Preflight::Required) => "preflight has not proved the start gate".to_owned(),
-            (Some(_), _) | (None, Preflight::Assumed) => return Ok(()),
+            (None, Preflight::Assumed) => {
+                tracing::warn!("{call}: preflight is assumed, nobody proved that the gate holds");
+                return Ok(());
+            }
+            (Some(_), _) => return Ok(()),
         };
         let message = format!("{call} is refused, the adapter may only observe: {why}");
         Err(fail(ErrorKind::ObserveOnly, message, &["PF-02"]))

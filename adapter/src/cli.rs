@@ -1,6 +1,6 @@
 //! The command line: each call of the adapter, for people and scripts.
 
-use std::io::Read;
+use std::io::{IsTerminal, Read};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -36,7 +36,11 @@ const USAGE: u8 = 2;
 pub async fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let filter = EnvFilter::try_new(&arguments.log).unwrap_or_else(|_| EnvFilter::new("info"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .init();
     let output = Output::new(arguments.output);
     if matches!(arguments.call, Call::Manifests) {
         output.manifests(&manifests::ALL);

@@ -14,6 +14,7 @@ use crate::stop::{self, Unopened};
 use crate::write::{Budget, TRAINJOBS, manager};
 
 mod body;
+mod canonical;
 mod compare;
 mod input;
 mod leftovers;

@@ -144,7 +144,11 @@ pub async fn play(
 /// The scenario's folder: its id, and its number too where it is played again in the same run.
 fn folder(results: &Path, id: &str, number: u32) -> PathBuf {
     let first = results.join(id);
-    if first.join(HISTORY).exists() { first.with_added_extension(number.to_string()) } else { first }
+    if first.join(HISTORY).exists() {
+        first.with_added_extension(number.to_string())
+    } else {
+        first
+    }
 }
 
 /// Stops the subjects and lets the recorder see all that happened. The kubelet goes on.

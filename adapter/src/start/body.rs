@@ -3,6 +3,7 @@
 use dispatch_contract::names;
 use serde_json::{Map, Value, json};
 
+use super::canonical::canonical;
 use super::{Input, Runtime};
 
 /// Which label tells people what the object is.
@@ -63,7 +64,7 @@ fn spec(input: &Input, runtime: &Runtime) -> Value {
         "runtimePatches": [runtime_patch(runtime)],
     });
     if let Some(initializer) = &request.initializer {
-        spec["initializer"] = initializer.clone();
+        spec["initializer"] = canonical(initializer);
     }
     if let Some(seconds) = request.active_deadline_seconds {
         spec["activeDeadlineSeconds"] = seconds.into();
@@ -75,7 +76,7 @@ fn spec(input: &Input, runtime: &Runtime) -> Value {
 /// never change: a literal A in the environment could not be raised.
 fn trainer(given: Option<&Value>) -> Value {
     let mut trainer: Map<String, Value> =
-        given.and_then(Value::as_object).cloned().unwrap_or_default();
+        given.map(canonical).as_ref().and_then(Value::as_object).cloned().unwrap_or_default();
     let mut env = trainer.get("env").and_then(Value::as_array).cloned().unwrap_or_default();
     for (name, path) in [
         (names::ENV_ADMISSION, format!("metadata.annotations['{}']", names::POD_ADMISSION)),
