@@ -1,7 +1,7 @@
 //! The running controller: its parts, and how it begins and ends.
 
 use std::future::Future;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use dispatch_contract::{Clock, Entropy, OsEntropy, SystemClock, names};
@@ -23,6 +23,7 @@ use crate::lease::Keeper;
 use crate::metrics::Metrics;
 use crate::pass::Pass;
 use crate::reconcile;
+use crate::retries::Retries;
 use crate::serve::{self, ServeError, Shown};
 use crate::triggers::{Everything, Synced, Watches};
 
@@ -140,12 +141,12 @@ pub async fn run_on(
         claim: claim.clone(),
         checks: environment.checks.clone(),
         resync: config.resync,
-        failures: Mutex::default(),
+        retries: Retries::default(),
     };
     let activation = check_status::Context { environment, claim };
     let checks_changed = watches.checks(&known, writer).take_until(stop.clone());
     let serve_checks = check_status::serve(activation, known.clone(), checks_changed);
-    let changed = changed.take_until(stop.clone());
+    let changed = changed.take_until(stop.clone()).boxed();
     let serve_workloads = async {
         // A pass has to know which checks are this controller's.
         future::select(known.wait_until_ready().boxed(), stop.clone()).await;

@@ -13,6 +13,9 @@ mod live;
 mod owner;
 mod warning;
 
+#[cfg(test)]
+mod tests;
+
 pub use live::LiveReader;
 
 /// A read failed.

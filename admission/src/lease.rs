@@ -59,8 +59,12 @@ pub(crate) struct Claim {
 impl Claim {
     /// Whether the claim holds now.
     pub(crate) fn is_held(&self) -> bool {
-        self.until.borrow().is_some_and(|until| Instant::now() < until)
+        holds(*self.until.borrow())
     }
+}
+
+fn holds(until: Option<Instant>) -> bool {
+    until.is_some_and(|until| Instant::now() < until)
 }
 
 /// Keeps this replica's claim.
@@ -115,7 +119,12 @@ impl Keeper {
             match self.turn(began).await {
                 Ok(true) => self.claimed(Some(began + self.config.duration)),
                 Ok(false) => self.claimed(None),
-                Err(error) => tracing::warn!(lease = %self.config.name, %error, "lease not kept"),
+                Err(error) => {
+                    tracing::warn!(lease = %self.config.name, %error, "the Lease could not be kept");
+                    if !self.is_held() {
+                        self.claimed(None);
+                    }
+                }
             }
         }
     }
@@ -180,10 +189,15 @@ impl Keeper {
         })
     }
 
+    fn is_held(&self) -> bool {
+        holds(*self.claim.borrow())
+    }
+
+    /// A claim that lapsed in between begins anew: events were passed over meanwhile.
     fn claimed(&self, until: Option<Instant>) {
         let before = self.claim.send_replace(until);
         self.metrics.leads(until.is_some());
-        if before.is_none() && until.is_some() {
+        if until.is_some() && !holds(before) {
             tracing::info!(lease = %self.config.name, identity = %self.me, "leading");
             self.everything.ask();
         } else if before.is_some() && until.is_none() {

@@ -21,6 +21,7 @@ pub mod manifests;
 mod metrics;
 mod pass;
 mod reconcile;
+mod retries;
 mod serve;
 mod snapshot;
 mod triggers;

@@ -7,8 +7,9 @@ use k8s_openapi::api::core::v1::Event;
 use kube::api::ListParams;
 use kube::{Api, Client, ResourceExt};
 
-/// How much of the warning is told, in characters: Trainer's own may hold a whole `JobSet`.
-const CHARACTERS_AT_MOST: usize = 400;
+/// How much of the beginning and of the end of the warning is told, in characters: Trainer's own may
+/// hold a whole `JobSet` between what failed and why.
+const AT_EACH_END: usize = 200;
 
 /// The last warning about the object; `None` where there is none, or events cannot be read: they
 /// explain, and nothing depends on them.
@@ -35,10 +36,17 @@ fn latest(events: Vec<Event>) -> Option<String> {
         last.max(event.event_time.as_ref().map(|time| time.0)).max(observed.map(|time| time.0))
     };
     let message = events.into_iter().max_by_key(when)?.message?;
-    Some(match message.char_indices().nth(CHARACTERS_AT_MOST) {
-        Some((end, _)) => format!("{}…", &message[..end]),
-        None => message,
-    })
+    Some(shortened(&message))
+}
+
+fn shortened(message: &str) -> String {
+    let characters: Vec<char> = message.chars().collect();
+    if characters.len() <= 2 * AT_EACH_END {
+        return message.to_owned();
+    }
+    let (beginning, end) =
+        (&characters[..AT_EACH_END], &characters[characters.len() - AT_EACH_END..]);
+    beginning.iter().chain(&['…']).chain(end).collect()
 }
 
 #[cfg(test)]
@@ -65,8 +73,9 @@ mod tests {
     }
 
     #[test]
-    fn a_long_warning_is_cut() {
-        let told = latest(vec![event(&"ü".repeat(1000), None, None)]).unwrap();
-        assert_eq!(told.chars().count(), CHARACTERS_AT_MOST + 1);
+    fn a_long_warning_keeps_its_beginning_and_its_end() {
+        let told = shortened(&format!("denied{}immutable", "ü".repeat(1000)));
+        assert!(told.starts_with("denied") && told.ends_with("immutable"), "{told}");
+        assert_eq!(told.chars().count(), 2 * AT_EACH_END + 1);
     }
 }
