@@ -67,6 +67,16 @@ struct Status {
     /// Of this cluster only.
     #[arg(long)]
     name: Option<String>,
+    /// For people, or the state as it is kept, one JSON object a line.
+    #[arg(long, value_enum, default_value_t = Output::Text)]
+    output: Output,
+}
+
+/// In what form a status is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Output {
+    Text,
+    Json,
 }
 
 /// Runs the command.
@@ -74,7 +84,7 @@ pub(super) async fn run(arguments: Arguments) -> ExitCode {
     let done = match arguments.command {
         Command::Up(arguments) => up(arguments).await,
         Command::Down(Named { name }) => down(&name).await,
-        Command::Status(arguments) => status(arguments.name.as_deref()),
+        Command::Status(arguments) => status(&arguments),
     };
     done.unwrap_or_else(|error| {
         let code = error.exit_code();
@@ -118,9 +128,9 @@ async fn down(name: &str) -> Result<ExitCode, ClusterError> {
     Ok(ExitCode::Conformant)
 }
 
-fn status(name: Option<&str>) -> Result<ExitCode, ClusterError> {
+fn status(arguments: &Status) -> Result<ExitCode, ClusterError> {
     let places = Places::from_environment()?;
-    let names = name.map_or_else(|| local::names(&places), |name| vec![name.to_owned()]);
+    let names = arguments.name.clone().map_or_else(|| local::names(&places), |name| vec![name]);
     let mut code = ExitCode::Conformant;
     if names.is_empty() {
         say("no clusters");
@@ -128,7 +138,10 @@ fn status(name: Option<&str>) -> Result<ExitCode, ClusterError> {
     for name in names {
         match local::status(&places, &name)? {
             Some(state) => {
-                print(&describe(&state));
+                match arguments.output {
+                    Output::Text => print(&describe(&state)),
+                    Output::Json => print(&serde_json::json!(state).to_string()),
+                }
                 if state.phase == Phase::Failed {
                     code = ExitCode::Environment;
                 }

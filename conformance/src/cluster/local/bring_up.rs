@@ -90,9 +90,8 @@ pub(super) fn prepare(
         }
     }
     let etc = site.kueue_etc();
-    let read = |path| fs::read(path).map_err(|error| ClusterError::io(&etc, &error));
-    guard::prepare_etc(&etc, &read(&site.server.certificate)?, &read(&site.server.key)?)
-        .map_err(|error| ClusterError::io(&etc, &error))?;
+    let certificates = guard::prepare_etc(&etc).map_err(|error| ClusterError::io(&etc, &error))?;
+    copy_pair(&site.server, &certificates)?;
     Ok((site, authority))
 }
 

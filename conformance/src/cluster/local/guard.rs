@@ -146,18 +146,17 @@ fn watch_group(mut command: Command, parent: i32) -> io::Result<i32> {
     })
 }
 
-/// Makes `folder` look like /etc, with `kueue/metrics/certs` in it besides.
+/// Makes `folder` look like /etc, with `kueue/metrics/certs` in it besides, and gives the path of
+/// the latter.
 ///
 /// Kueue without its own certificate management reads that one fixed path, and refuses to start
 /// without it. The folder gets a link for each entry of the real /etc, through a second view of
 /// it, so nothing is copied and nothing is hidden. Links among the entries are copied as they
 /// are, since a relative one would lead elsewhere from another folder.
-pub fn prepare_etc(folder: &Path, certificate: &[u8], key: &[u8]) -> io::Result<()> {
+pub(super) fn prepare_etc(folder: &Path) -> io::Result<PathBuf> {
     let certificates = folder.join("kueue/metrics/certs");
     fs_err::create_dir_all(&certificates)?;
     fs_err::create_dir_all(real_etc(folder))?;
-    fs_err::write(certificates.join("tls.crt"), certificate)?;
-    fs_err::write(certificates.join("tls.key"), key)?;
     for entry in fs_err::read_dir("/etc")? {
         let entry = entry?;
         if entry.file_name() == "kueue" {
@@ -170,7 +169,7 @@ pub fn prepare_etc(folder: &Path, certificate: &[u8], key: &[u8]) -> io::Result<
         };
         fs_err::os::unix::fs::symlink(target, folder.join(entry.file_name()))?;
     }
-    Ok(())
+    Ok(certificates)
 }
 
 /// Where the real /etc can be seen once `folder` is mounted over it.

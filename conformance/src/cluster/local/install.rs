@@ -10,6 +10,7 @@ use kube::api::{ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Post
 use kube::runtime::wait::{await_condition, conditions};
 use kube::{Api, Client};
 use serde_json::{Value, json};
+use std::time::Duration;
 
 /// Installs and proves, as the administrator.
 pub(super) struct Install<'a> {
@@ -92,7 +93,7 @@ impl Install<'_> {
                 "metadata": { "name": name },
                 "spec": { "namespaceSelector": {} },
             });
-            self.create(KUEUE, "ClusterQueue", queue).await?;
+            self.taken(&queue).await;
             let failed = |error: &dyn std::error::Error| ClusterError::Request {
                 action: format!("watching ClusterQueue {name}"),
                 detail: chain(error),
@@ -107,6 +108,21 @@ impl Install<'_> {
             await_condition(api, name, gone).await.map(drop).map_err(|error| failed(&error))
         };
         self.waits.step("kueue", "it reconciles a ClusterQueue", work).await
+    }
+
+    /// Creates an object, again and again until it is there. A manager that has just taken the
+    /// place of another may miss the first call of its webhook, over the old one's connection.
+    async fn taken(&self, object: &Value) {
+        let text = |key: &str| object[key].as_str().unwrap_or_default();
+        let mut turn = tokio::time::interval(REPEAT);
+        loop {
+            turn.tick().await;
+            let (api_version, kind) = (text("apiVersion"), text("kind"));
+            let answer = self.post(api_version, kind, object.clone(), &PostParams::default()).await;
+            if answer.is_ok() || answer.is_err_and(|error| error.contains("AlreadyExists")) {
+                return;
+            }
+        }
     }
 
     async fn create(
@@ -150,6 +166,8 @@ impl Install<'_> {
     }
 }
 
+/// How soon a refused create is repeated.
+const REPEAT: Duration = Duration::from_millis(100);
 const KUEUE: &str = "kueue.x-k8s.io/v1beta2";
 const JOBSET: &str = "jobset.x-k8s.io/v1alpha2";
 const TRAINER: &str = "trainer.kubeflow.org/v1alpha1";

@@ -44,16 +44,18 @@ pub async fn take_up_or_start(
     mut options: Options,
     progress: &dyn Progress,
 ) -> Result<Running, ClusterError> {
-    let (state, supervisor) = if let Some(state) = matching(&options, progress).await? {
-        (state, None)
-    } else {
-        options.name = own_name(&options);
-        let supervisor = Supervisor::start(&options, progress).await?;
-        (supervisor.state.clone(), Some(supervisor))
-    };
-    let folder = options.folder()?;
-    let client = endpoint::admin(&state.kubeconfig).await?;
-    Ok(Running { options, folder, client, state: Mutex::new(state), supervisor })
+    if let Some(state) = matching(&options, progress).await? {
+        let client = endpoint::admin(&state.kubeconfig).await?;
+        if endpoint::answers(&client).await {
+            let (folder, state) = (options.folder()?, Mutex::new(state));
+            return Ok(Running { options, folder, client, state, supervisor: None });
+        }
+    }
+    options.name = own_name(&options);
+    let supervisor = Supervisor::start(&options, progress).await?;
+    let client = endpoint::admin(&supervisor.state.kubeconfig).await?;
+    let (folder, state) = (options.folder()?, Mutex::new(supervisor.state.clone()));
+    Ok(Running { options, folder, client, state, supervisor: Some(supervisor) })
 }
 
 /// A name for an own cluster; removes the folders of old ones.
@@ -141,7 +143,8 @@ impl Running {
     /// Starts Kueue again with other feature gates. Returns when its webhooks answer and it has
     /// reconciled a ClusterQueue.
     ///
-    /// While it is away every write to a kind that Kueue's webhooks guard fails, so nothing else
+    /// A gate that Kueue does not know ends the cluster, with Kueue's own words. While it is away
+    /// every write to a kind that Kueue's webhooks guard fails, so nothing else
     /// may use the cluster meanwhile. On a cluster that was taken up, put the old gates back.
     pub async fn restart_kueue(&self, gates: &FeatureGates) -> Result<(), ClusterError> {
         let asked = async {

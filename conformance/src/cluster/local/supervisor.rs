@@ -83,7 +83,7 @@ async fn run() -> std::io::Result<()> {
     let input = std::io::stdin().as_fd().try_clone_to_owned()?;
     let mut input = BufReader::new(pipe::Receiver::from_owned_fd(input)?);
     let Some(order) = receive::<Order>(&mut input).await? else { return Ok(()) };
-    let end = match Supervisor::create(&order) {
+    let end = match Supervisor::create(&order).await {
         Err(error) => Err(error),
         Ok(supervisor) => Box::pin(supervisor.live(input, &order)).await,
     };
@@ -126,13 +126,13 @@ struct Cluster {
 
 impl Supervisor {
     /// Takes possession of the cluster's folder.
-    fn create(order: &Order) -> Result<Arc<Self>, ClusterError> {
+    async fn create(order: &Order) -> Result<Arc<Self>, ClusterError> {
         let folder = order.places.cluster(&order.name)?;
         files::private_folder(folder.root())?;
         let path = folder.lock();
         let lock = fs::OpenOptions::new().write(true).create(true).truncate(false).open(&path);
         let lock = lock.map_err(|error| ClusterError::io(&path, &error))?;
-        if lock.try_lock().is_err() {
+        if !taken(&lock).await {
             return Err(ClusterError::Starting { name: order.name.clone() });
         }
         // Of the one before.
@@ -236,7 +236,8 @@ impl Supervisor {
     /// Removes keys and data, and says how it ended.
     fn finish(&self, lived: Result<(), ClusterError>) -> Result<(), ClusterError> {
         let removed = files::remove_folder(&self.folder.run());
-        let failure = lived.as_ref().err().cloned();
+        let failed = |error: &ClusterError| *error != ClusterError::Interrupted;
+        let failure = lived.as_ref().err().filter(|error| failed(error)).cloned();
         let written = self.update(|state| {
             state.phase = if failure.is_some() { Phase::Failed } else { Phase::Ended };
             state.failure = failure;
@@ -345,6 +346,19 @@ impl Cluster {
         let state = self.supervisor.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.timings.clone()
     }
+}
+
+/// Takes a lock. Whoever looks whether a cluster runs holds it for a moment, so one refusal says
+/// nothing.
+async fn taken(lock: &fs::File) -> bool {
+    let mut turn = tokio::time::interval(Duration::from_millis(20));
+    for _ in 0..10 {
+        turn.tick().await;
+        if lock.try_lock().is_ok() {
+            return true;
+        }
+    }
+    false
 }
 
 /// Ends the cluster when the starter's side of the pipe is closed, unless it said to keep it.
