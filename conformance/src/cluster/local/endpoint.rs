@@ -11,6 +11,8 @@ use std::time::Duration;
 /// How long one request may take. Beyond it the outcome is unknown. On a machine with much else to
 /// do, an API server that takes in 15 definitions at once may need most of it.
 pub(super) const REQUEST_LIMIT: Duration = Duration::from_mins(1);
+/// How long one question may take that is asked again anyway.
+const QUESTION_LIMIT: Duration = Duration::from_secs(10);
 
 /// The administrator's client of the cluster.
 pub(super) async fn admin(kubeconfig: &Path) -> Result<kube::Client, ClusterError> {
@@ -45,7 +47,7 @@ impl Endpoint {
             url.parse().map_err(|e: http::uri::InvalidUri| failed(e.to_string()))?,
         );
         config.root_cert_file = Some(authority.to_path_buf());
-        config.connect_timeout = Some(REQUEST_LIMIT);
+        config.connect_timeout = Some(QUESTION_LIMIT);
         if let Some(pair) = pair {
             config.auth_info.client_certificate = Some(pair.certificate.display().to_string());
             config.auth_info.client_key = Some(pair.key.display().to_string());
@@ -79,9 +81,9 @@ impl Endpoint {
             let body = answer.into_body().collect().await.map_err(|error| error.to_string())?;
             Ok((status, String::from_utf8_lossy(&body.to_bytes()).into_owned()))
         };
-        tokio::time::timeout(REQUEST_LIMIT, exchange)
+        tokio::time::timeout(QUESTION_LIMIT, exchange)
             .await
-            .unwrap_or_else(|_| Err(format!("no answer within {} s", REQUEST_LIMIT.as_secs())))
+            .unwrap_or_else(|_| Err(format!("no answer within {} s", QUESTION_LIMIT.as_secs())))
     }
 }
 
