@@ -10,18 +10,17 @@ use std::time::Duration;
 use dispatch_contract::names;
 use dispatch_contract::resources::{AdmissionCheck, Conditions};
 use dispatch_kubernetes::request::{Outcome, Request, RequestError, send};
-use futures::{FutureExt, Stream, StreamExt, future};
+use futures::{FutureExt, StreamExt, future};
 use jiff::Timestamp;
 use kube::Api;
 use kube::api::{Patch, PatchParams};
-use kube::runtime::controller::{Action, Config, ReconcileRequest, applier};
+use kube::runtime::controller::{Action, Config, applier};
 use kube::runtime::reflector::{ObjectRef, Store};
-use kube::runtime::watcher;
 use serde_json::{Value, json};
 
 use crate::controller::Environment;
 use crate::lease::Claim;
-use crate::triggers::WatchedCheck;
+use crate::triggers::{Queue, WatchedCheck};
 
 /// After how long a failed write is made again.
 const RETRY: Duration = Duration::from_secs(2);
@@ -59,7 +58,7 @@ pub(crate) struct Context {
 pub(crate) fn serve(
     context: Context,
     kept: Store<WatchedCheck>,
-    changed: impl Stream<Item = watcher::Result<ReconcileRequest<WatchedCheck>>> + Send + 'static,
+    changed: Queue<WatchedCheck>,
 ) -> impl Future<Output = ()> + Send {
     let on_error = |_, error: &RequestError, _| {
         tracing::warn!(%error, "an AdmissionCheck could not be set Active; trying again");

@@ -7,9 +7,11 @@ use std::time::Duration;
 use dispatch_contract::{Clock, Entropy, OsEntropy, SystemClock, names};
 use dispatch_kubernetes::client::{self, ClientError};
 use dispatch_kubernetes::request::Limits;
+use futures::future::{BoxFuture, Shared};
 use futures::{FutureExt, StreamExt, future};
 use kube::Client;
-use kube::runtime::reflector::store;
+use kube::runtime::reflector::store::Writer;
+use kube::runtime::reflector::{Store, store};
 use thiserror::Error;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -25,11 +27,14 @@ use crate::pass::Pass;
 use crate::reconcile;
 use crate::retries::Retries;
 use crate::serve::{self, ServeError, Shown};
-use crate::triggers::{Everything, Synced, Watches};
+use crate::triggers::{Everything, Synced, WatchedCheck, Watches};
 
 /// How long passes may go on after the shutdown has begun. One that is cut short is like one that
 /// crashed: the next pass raises again (RG-09).
 const DRAIN: Duration = Duration::from_secs(5);
+
+/// Ends with the shutdown.
+type Stop = Shared<BoxFuture<'static, ()>>;
 
 /// What the parts of the controller work with.
 #[derive(Clone)]
@@ -129,33 +134,25 @@ pub async fn run_on(
     let (known, writer) = store();
     let checks = ServedChecks::new(known.clone(), &config.controller_name);
     let environment = Environment { client, limits, clock, checks };
+    let pass = Pass { parts: parts(&environment), metrics, takeover: config.timeouts.takeover };
     let watches = Watches {
         client: environment.client.clone(),
         namespace: config.namespace.clone(),
         synced,
         everything,
     };
-    let (workloads, changed) = watches.workloads();
     let context = reconcile::Context {
-        pass: Pass { parts: parts(&environment), metrics, takeover: config.timeouts.takeover },
+        pass,
         claim: claim.clone(),
         checks: environment.checks.clone(),
         resync: config.resync,
         retries: Retries::default(),
     };
-    let activation = check_status::Context { environment, claim };
-    let checks_changed = watches.checks(&known, writer).take_until(stop.clone());
-    let serve_checks = check_status::serve(activation, known.clone(), checks_changed);
-    let changed = changed.take_until(stop.clone()).boxed();
-    let serve_workloads = async {
-        // A pass has to know which checks are this controller's.
-        future::select(known.wait_until_ready().boxed(), stop.clone()).await;
-        reconcile::serve(context, workloads, changed, config.concurrency).await;
-    };
-    let mut working = future::join(serve_workloads, serve_checks).boxed();
+    let checks = (check_status::Context { environment, claim }, known, writer);
+    let mut working = reconcilers(&watches, checks, (context, config.concurrency), stop.clone());
 
     let ended = tokio::select! {
-        ((), ()) = &mut working => Ok(()),
+        () = &mut working => Ok(()),
         _ = &mut keeping => Err(RunError::LeaseTask),
         served = serving => Err(served.err().map_or(RunError::LeaseTask, RunError::Serve)),
         () = stop.clone() => {
@@ -172,6 +169,25 @@ pub async fn run_on(
         return Err(RunError::LeaseTask);
     }
     ended
+}
+
+/// Both reconcilers, until `stop` and until what is under way then is over.
+fn reconcilers(
+    watches: &Watches,
+    (activation, known, writer): (check_status::Context, Store<WatchedCheck>, Writer<WatchedCheck>),
+    (context, concurrency): (reconcile::Context, u16),
+    stop: Stop,
+) -> BoxFuture<'static, ()> {
+    let (workloads, changed) = watches.workloads();
+    let changed = changed.take_until(stop.clone()).boxed();
+    let checks_changed = watches.checks(&known, writer).take_until(stop.clone()).boxed();
+    let serve_checks = check_status::serve(activation, known.clone(), checks_changed);
+    let serve_workloads = async move {
+        // A pass has to know which checks are this controller's.
+        future::select(known.wait_until_ready().boxed(), stop).await;
+        reconcile::serve(context, workloads, changed, concurrency).await;
+    };
+    future::join(serve_workloads, serve_checks).map(|((), ())| ()).boxed()
 }
 
 /// The machine's name, which in a pod is the pod's, and a token: two replicas never share it.
