@@ -127,9 +127,10 @@ fn start(answer: &StartAnswer) -> String {
 }
 
 fn release(name: &str, answer: &ReleaseAnswer) -> String {
-    let mut text = match answer.released {
-        true => format!("{name} is released\n"),
-        false => format!("{name}: nothing was released\n"),
+    let mut text = if answer.released {
+        format!("{name} is released\n")
+    } else {
+        format!("{name}: nothing was released\n")
     };
     if let Some(why) = &answer.not_resumed {
         add_lines(&mut text, "it does not go on", std::slice::from_ref(why));
@@ -174,12 +175,12 @@ fn state(text: &mut String, state: &State) {
             line("gates", "none that has a name; the annotation has a blank value");
         }
         State::HeldByAdministrator { gates } => line("gates", &gates.join(", ")),
-        State::Running { identity, pods: live } => {
+        State::Running { identity, pods: running } => {
             match identity {
                 Some(identity) => line("R", &identity.to_string()),
                 None => line("R", "no pod reports a readable one"),
             }
-            pods(text, "pod", live);
+            pods(text, "pod", running);
         }
         State::WaitingAtCheck { check, check_state, message, controller_silent_since } => {
             line("check", &format!("{check} is {check_state}"));
@@ -216,9 +217,10 @@ fn list(entries: &[ListEntry]) -> String {
 }
 
 fn preflight(answer: &PreflightAnswer) -> String {
-    let mut text = match answer.observe_only {
-        false => "the start gate is proved\n".to_owned(),
-        true => "observe-only: Start, Open and Release are refused\n".to_owned(),
+    let mut text = if answer.observe_only {
+        "observe-only: Start, Open and Release are refused\n".to_owned()
+    } else {
+        "the start gate is proved\n".to_owned()
     };
     for reason in &answer.reasons {
         let _ = writeln!(text, "  {}: {}", reason.rule, reason.message);

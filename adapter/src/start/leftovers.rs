@@ -29,12 +29,13 @@ pub(super) async fn check(adapter: &Adapter, name: &str) -> Result<(), CallError
 
 /// What is there of the name while there is no `TrainJob` of it.
 fn found(name: &str, workloads: &[Workload], below: &Owned) -> Vec<String> {
-    let owned_by_name = |workload: &&Workload| {
-        workload
-            .controller_owner()
-            .is_some_and(|owner| owner.kind == "TrainJob" && owner.name == name)
+    // Kueue names a Workload after its job, so one that lost its owner is still told by its name.
+    let named_after_it = format!("trainjob-{name}-");
+    let of_the_name = |workload: &&Workload| match workload.controller_owner() {
+        Some(owner) => owner.kind == "TrainJob" && owner.name == name,
+        None => workload.name_any().starts_with(&named_after_it),
     };
-    let workloads = workloads.iter().filter(owned_by_name);
+    let workloads = workloads.iter().filter(of_the_name);
     let mut found: Vec<_> = workloads.map(|w| format!("Workload {}", w.name_any())).collect();
     found.extend(below.jobset.iter().map(|jobset| format!("JobSet {}", jobset.name_any())));
     found.extend(below.jobs.iter().map(|job| format!("Job {}", job.name_any())));
@@ -61,10 +62,11 @@ mod tests {
             jobs: vec![serde_json::from_value(json!({"metadata": {"name": "t-node-0"}})).unwrap()],
             pods: vec![serde_json::from_value(json!({"metadata": {"name": "p"}})).unwrap()],
         };
-        let workloads = [workload("w", "t"), workload("other", "s")];
+        let orphan = serde_json::from_value(json!({"metadata": {"name": "trainjob-t-0a1b2"}}));
+        let workloads = [workload("w", "t"), workload("other", "s"), orphan.unwrap()];
         assert_eq!(
             found("t", &workloads, &below),
-            ["Workload w", "JobSet t", "Job t-node-0", "pod p"]
+            ["Workload w", "Workload trainjob-t-0a1b2", "JobSet t", "Job t-node-0", "pod p"]
         );
         assert_eq!(found("x", &workloads, &Owned::default()), Vec::<String>::new());
     }
