@@ -6,6 +6,7 @@
 
 mod event;
 mod execution;
+mod lives;
 mod model;
 mod reader;
 pub mod recorder;
@@ -19,6 +20,7 @@ pub use event::{
     SubjectChange, SubjectChanged, Verb, What,
 };
 pub use execution::Execution;
+pub use lives::Lives;
 pub use model::{Answered, Call, History};
 pub use reader::{ReadError, read, read_file};
 pub use trail::{Object, Trail, Version};

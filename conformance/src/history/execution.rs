@@ -3,7 +3,7 @@
 use dispatch_contract::AdmissionCount;
 use dispatch_contract::resources::TrainJob;
 
-use super::{History, Trail, Version};
+use super::{History, Lives, Trail, Version};
 
 /// One execution of an object: from the `TrainJob` version in which suspend goes from true to false
 /// until the next suspension, or the end of the job, and its last live pod have passed.
@@ -34,8 +34,7 @@ impl History {
     /// The executions of a `TrainJob`, in their order.
     pub fn executions(&self, uid: &str) -> Vec<Execution<'_>> {
         let Some(trainjob) = self.object(uid) else { return Vec::new() };
-        let mut pods = self.pods_of(uid);
-        pods.sort_by_key(|pod| pod.created());
+        let pods = Lives::until_dead(&self.pods_of(uid));
         let mut executions: Vec<Execution<'_>> = Vec::new();
         let mut running = false;
         for version in trainjob.versions() {
@@ -60,8 +59,10 @@ impl History {
             }
         }
         for execution in &mut executions {
-            execution.end = execution.stop.and_then(|stop| quiet_from(&pods, stop.order));
-            execution.pods = during(&pods, execution);
+            execution.end = execution.stop.and_then(|stop| pods.quiet_from(stop.order));
+            let until = execution.end.unwrap_or(u64::MAX);
+            execution.pods = pods.during(execution.start.order, until).collect();
+            execution.pods.reverse();
         }
         executions
     }
@@ -70,28 +71,4 @@ impl History {
 fn execution(number: usize, start: &Version) -> Execution<'_> {
     let admission = start.trainjob().and_then(TrainJob::admission_count).and_then(Result::ok);
     Execution { number, start, admission, stop: None, end: None, pods: Vec::new() }
-}
-
-/// The first order from `order` on at which none of the pods lives. `None` if one lives to the end
-/// of the history. The pods are in the order of their creation.
-fn quiet_from(pods: &[&Trail], order: u64) -> Option<u64> {
-    let mut quiet = order;
-    for pod in pods {
-        if pod.created() > quiet {
-            break;
-        }
-        match pod.dead() {
-            None => return None,
-            Some(dead) => quiet = quiet.max(dead.order),
-        }
-    }
-    Some(quiet)
-}
-
-fn during<'a>(pods: &[&'a Trail], execution: &Execution<'_>) -> Vec<&'a Trail> {
-    let ends = execution.end.unwrap_or(u64::MAX);
-    let start = execution.start.order;
-    let lives =
-        |pod: &&&Trail| pod.created() <= ends && pod.dead().is_none_or(|dead| dead.order > start);
-    pods.iter().filter(lives).copied().collect()
 }

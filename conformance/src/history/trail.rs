@@ -21,6 +21,8 @@ pub struct Trail {
     /// Its UID.
     pub uid: String,
     versions: Vec<Version>,
+    /// The order as of which a pod is Succeeded, Failed or gone.
+    dead: Option<u64>,
 }
 
 /// One version of an object.
@@ -142,6 +144,7 @@ impl Trail {
             name: version.name.clone(),
             uid: version.uid.clone(),
             versions: Vec::new(),
+            dead: None,
         }
     }
 
@@ -150,6 +153,9 @@ impl Trail {
     pub(super) fn insert(&mut self, version: Version) {
         let place = self.versions.partition_point(|known| known.order < version.order);
         if self.versions.get(place).is_none_or(|known| known.order != version.order) {
+            if version.is_deletion() || version.is_ended_pod() {
+                self.dead = Some(self.dead.map_or(version.order, |dead| dead.min(version.order)));
+            }
             self.versions.insert(place, version);
         }
     }
@@ -162,6 +168,13 @@ impl Trail {
     /// Pairs of versions that follow each other.
     pub fn changes(&self) -> impl DoubleEndedIterator<Item = (&Version, &Version)> {
         self.versions.windows(2).map(|pair| (&pair[0], &pair[1]))
+    }
+
+    /// The versions after one order, up to and with another.
+    pub fn between(&self, after: u64, to: u64) -> &[Version] {
+        let from = self.versions.partition_point(|version| version.order <= after);
+        let to = self.versions.partition_point(|version| version.order <= to);
+        self.versions.get(from..to).unwrap_or_default()
     }
 
     /// The first version that was recorded.
@@ -205,11 +218,12 @@ impl Trail {
 
     /// Of a pod: the version as of which it no longer lives, being Succeeded, Failed or gone.
     pub fn dead(&self) -> Option<&Version> {
-        self.versions.iter().find(|version| version.is_deletion() || version.is_ended_pod())
+        let dead = self.dead?;
+        self.versions.get(self.versions.partition_point(|version| version.order < dead))
     }
 
     /// Of a pod: whether it lives at this order, scheduled or not, Terminating or not.
     pub fn lives_at(&self, order: u64) -> bool {
-        self.created() <= order && self.dead().is_none_or(|dead| order < dead.order)
+        self.created() <= order && self.dead.is_none_or(|dead| order < dead)
     }
 }

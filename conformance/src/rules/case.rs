@@ -8,8 +8,8 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::history::{
-    Begin, Call, Event, Execution, History, Kind, Mode, Role, SubjectChange, SubjectChanged, Trail,
-    Verb, Version, What,
+    Begin, Call, Event, Execution, History, Kind, Lives, Mode, Role, SubjectChange, SubjectChanged,
+    Trail, Verb, Version, What,
 };
 
 /// A history, prepared for judging.
@@ -46,6 +46,8 @@ pub(super) struct Family<'a> {
     pub(super) jobs: Vec<&'a Trail>,
     /// Its pods, in the order of their creation.
     pub(super) pods: Vec<&'a Trail>,
+    /// When they lived.
+    lives: Lives<'a>,
     /// Its executions.
     pub(super) executions: Vec<Execution<'a>>,
     /// The raises of its count, in their order.
@@ -177,8 +179,7 @@ impl<'a> Case<'a> {
 impl<'a> Family<'a> {
     fn new(history: &'a History, trainjob: &'a Trail, checks: &BTreeSet<&'a str>) -> Self {
         let uid = &trainjob.uid;
-        let mut pods = history.pods_of(uid);
-        pods.sort_by_key(|pod| pod.created());
+        let lives = Lives::until_dead(&history.pods_of(uid));
         let workloads = history.workloads_of(uid);
         let mut readies: Vec<_> = workloads.iter().flat_map(|it| readies(it, checks)).collect();
         readies.sort_by_key(|ready| ready.version.order);
@@ -188,24 +189,25 @@ impl<'a> Family<'a> {
             jobs: history.jobs_of(uid),
             executions: history.executions(uid),
             raises: raises(trainjob),
+            pods: lives.all().to_vec(),
+            lives,
             workloads,
-            pods,
             readies,
         }
     }
 
     /// The last raise before an order that is after another.
     pub(super) fn raise_between(&self, after: u64, before: u64) -> Option<&Raise<'a>> {
-        self.raises
-            .iter()
-            .rev()
-            .find(|raise| after < raise.after.order && raise.after.order < before)
+        let earlier = self.raises.partition_point(|raise| raise.after.order < before);
+        let last = earlier.checked_sub(1).map(|last| &self.raises[last]);
+        last.filter(|raise| after < raise.after.order)
     }
 
     /// The order of the last Ready before this one, on any of the object's Workloads; 0 if none.
     pub(super) fn last_ready(&self, ready: &Ready<'_>) -> u64 {
-        let before = self.readies.iter().map(|it| it.version.order);
-        before.filter(|order| *order < ready.version.order).max().unwrap_or_default()
+        let order = ready.version.order;
+        let earlier = self.readies.partition_point(|it| it.version.order < order);
+        earlier.checked_sub(1).map_or(0, |last| self.readies[last].version.order)
     }
 
     /// The raise that a Ready follows: the last one since the last Ready.
@@ -215,8 +217,7 @@ impl<'a> Family<'a> {
 
     /// The pods that live at this order.
     pub(super) fn live_pods(&self, order: u64) -> impl Iterator<Item = &'a Trail> {
-        let created = self.pods.partition_point(|pod| pod.created() <= order);
-        self.pods[..created].iter().copied().filter(move |pod| pod.lives_at(order))
+        self.lives.at(order)
     }
 }
 

@@ -95,3 +95,31 @@ fn a_gap_makes_a_pass_inconclusive_for_the_rules_that_read_it() {
 fn an_empty_history_is_inconclusive() {
     assert_verdict("RG-01", &History::default(), "inconclusive: the history is empty");
 }
+
+/// An object that is preempted so many times, by the rules.
+fn preempted(times: u64) -> Told {
+    let mut told = Told::kueue();
+    told.waits();
+    for a in 1..=times {
+        told.goes(a).is_preempted(a).reserves();
+    }
+    told
+}
+
+/// Run with `--release -- --ignored --nocapture` for figures.
+#[test]
+#[ignore = "measures; says nothing about right and wrong"]
+fn judging_takes_time_in_proportion_to_the_events() {
+    let mut per_event = Vec::new();
+    for times in [500, 4000] {
+        let history = preempted(times).history();
+        let begun = std::time::Instant::now();
+        let judgements = judge(&history);
+        let took = begun.elapsed().as_secs_f64();
+        assert!(judgements.iter().all(|judgement| !judgement.verdict.is_fail()));
+        let events = u32::try_from(history.events().len()).unwrap();
+        println!("{events} events in {took:.3} s: {:.0} a second", f64::from(events) / took);
+        per_event.push(took / f64::from(events));
+    }
+    assert!(per_event[1] < per_event[0] * 3.0, "{per_event:?}");
+}

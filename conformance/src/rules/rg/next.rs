@@ -19,7 +19,7 @@
 
 use dispatch_contract::{AdmissionCount, names};
 
-use crate::history::{Kind, Trail, Version};
+use crate::history::{Kind, Lives, Trail, Version};
 use crate::rules::case::{Case, Family, Raise};
 use crate::rules::{Judge, Verdict};
 
@@ -39,9 +39,11 @@ fn judge(case: &Case<'_>) -> Verdict {
     }
     let mut seen = false;
     for family in &case.objects {
+        let owned = family.pods.iter().copied().filter(|pod| is_owned(case, family, pod));
+        let pods = Lives::until_gone(&owned.collect::<Vec<_>>());
         for raise in &family.raises {
             seen = true;
-            if let Err(why) = check(case, family, raise) {
+            if let Err(why) = check(&pods, raise) {
                 let name = &family.trainjob.name;
                 let because = format!("A of {name} was raised to {}, and {why}", raise.to);
                 return Verdict::fail(because, [raise.before.seq, raise.after.seq]);
@@ -51,14 +53,12 @@ fn judge(case: &Case<'_>) -> Verdict {
     Verdict::pass_if_seen(seen, "raise")
 }
 
-fn check(case: &Case<'_>, family: &Family<'_>, raise: &Raise<'_>) -> Result<(), String> {
+fn check(pods: &Lives<'_>, raise: &Raise<'_>) -> Result<(), String> {
     let written = in_the_trainjob(raise.before);
-    let pods = |seen: fn(&Trail, &Raise<'_>) -> bool| {
-        let owned = family.pods.iter().filter(|pod| is_owned(case, family, pod));
-        owned.filter(|pod| seen(pod, raise)).filter_map(|pod| admission(pod)).max()
-    };
-    let least = written.max(pods(was_seen));
-    let most = written.max(pods(may_have_been_seen));
+    let (from, to) = (raise.before.order, raise.after.order);
+    let there = |pod: &&Trail| pod.at(from).is_some() && pod.at(to).is_some();
+    let least = written.max(pods.at(from).filter(there).filter_map(admission).max());
+    let most = written.max(pods.during(from, to).filter_map(admission).max());
     let Some(most) = most else { return Err("no value before it was readable".to_owned()) };
     if least.is_some_and(|least| raise.to <= least) {
         return Err(format!("{} was given before", raise.to));
@@ -76,21 +76,12 @@ fn in_the_trainjob(version: &Version) -> Option<AdmissionCount> {
     texts.filter_map(|text| text.parse().ok()).max()
 }
 
-fn was_seen(pod: &Trail, raise: &Raise<'_>) -> bool {
-    pod.at(raise.before.order).is_some() && pod.at(raise.after.order).is_some()
-}
-
-fn may_have_been_seen(pod: &Trail, raise: &Raise<'_>) -> bool {
-    pod.created() <= raise.after.order
-        && pod.deleted().is_none_or(|gone| gone.order >= raise.before.order)
-}
-
 /// Whether a chain of owners leads from the pod to the `TrainJob`: a label is not enough.
 fn is_owned(case: &Case<'_>, family: &Family<'_>, pod: &Trail) -> bool {
     let raw = pod.first().and_then(|version| case.history.raw(version));
     let owners = raw.and_then(|raw| raw["metadata"]["ownerReferences"].as_array());
-    let owners = owners.into_iter().flatten().filter_map(|owner| owner["uid"].as_str());
-    owners.into_iter().any(|owner| family.jobs.iter().any(|job| job.uid == owner))
+    let mut owners = owners.into_iter().flatten().filter_map(|owner| owner["uid"].as_str());
+    owners.any(|owner| family.jobs.iter().any(|job| job.uid == owner))
 }
 
 fn admission(pod: &Trail) -> Option<AdmissionCount> {

@@ -60,8 +60,7 @@ fn read_by(family: &Family<'_>, ready: &Ready<'_>) -> u64 {
     let took_over = family
         .jobsets
         .iter()
-        .flat_map(|jobset| jobset.versions())
-        .filter(|version| from < version.order && version.order < to)
+        .flat_map(|jobset| jobset.between(from, to))
         .filter(|version| super::taken_over::carries(version, raise.to))
         .map(|version| version.order)
         .min();

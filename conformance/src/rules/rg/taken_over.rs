@@ -50,7 +50,7 @@ fn judge(case: &Case<'_>) -> Verdict {
 fn was_taken_over(family: &Family<'_>, raise: &Raise<'_>, ready: &Ready<'_>) -> bool {
     let (from, to) = (raise.after.order, ready.version.order);
     family.jobsets.iter().any(|jobset| {
-        let later = jobset.versions().iter().filter(|it| from < it.order && it.order < to);
+        let later = jobset.between(from, to);
         jobset.at(from).into_iter().chain(later).any(|version| carries(version, raise.to))
     })
 }
