@@ -165,3 +165,138 @@ fn ended_by_status(status: &Status) -> Ended {
         _ => Ended::Failed(why),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use k8s_openapi::api::core::v1::Pod;
+    use kube::ResourceExt;
+    use serde_json::{Value, json};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    fn pod(version: &str) -> Value {
+        let metadata = json!({ "name": "p", "uid": "u", "resourceVersion": version });
+        json!({ "apiVersion": "v1", "kind": "Pod", "metadata": metadata })
+    }
+
+    fn list(version: &str, pods: &[Value]) -> String {
+        let metadata = json!({ "resourceVersion": version });
+        json!({ "apiVersion": "v1", "kind": "PodList", "metadata": metadata, "items": pods })
+            .to_string()
+    }
+
+    fn events(events: &[(&str, Value)]) -> String {
+        let line = |(kind, object): &(&str, Value)| {
+            format!("{}\n", json!({ "type": kind, "object": object }))
+        };
+        events.iter().map(line).collect()
+    }
+
+    fn expired() -> Value {
+        json!({
+            "apiVersion": "v1", "kind": "Status", "status": "Failure", "code": 410,
+            "reason": "Expired", "message": "too old resource version", "metadata": {},
+        })
+    }
+
+    /// An API server that answers each request with the next answer, and then no more; gives the
+    /// requests' targets.
+    async fn server(answers: Vec<(u16, String)>) -> (Api<Pod>, Arc<Mutex<Vec<String>>>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap()).parse().unwrap();
+        let targets = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&targets);
+        tokio::spawn(async move {
+            for (status, body) in answers {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let mut request = vec![0; 4096];
+                let read = stream.read(&mut request).await.unwrap();
+                let text = String::from_utf8_lossy(&request[..read]);
+                seen.lock().unwrap().push(text.split(' ').nth(1).unwrap().to_owned());
+                let head = format!("HTTP/1.1 {status} x\r\nconnection: close\r\n\r\n");
+                stream.write_all(head.as_bytes()).await.unwrap();
+                stream.write_all(body.as_bytes()).await.unwrap();
+            }
+            std::future::pending::<()>().await;
+        });
+        let client = dispatch_kubernetes::client::from_config(kube::Config::new(url)).unwrap();
+        (Api::namespaced(client, "ns"), targets)
+    }
+
+    /// What is seen of a server, in words, until so many things were seen.
+    async fn seen(api: Api<Pod>, count: usize) -> Vec<String> {
+        let (sink, mut seen) = tokio::sync::mpsc::unbounded_channel();
+        let followed = tokio::spawn(follow(api, None, move |event| sink.send(event).unwrap()));
+        let version = |pod: &Pod| pod.resource_version().unwrap_or_default();
+        let mut words = Vec::new();
+        while words.len() < count {
+            words.push(match seen.recv().await.unwrap() {
+                Seen::Listed(pods) => {
+                    format!("listed {}", pods.iter().map(version).collect::<Vec<_>>().join(" "))
+                }
+                Seen::Added(pod) => format!("added {}", version(&pod)),
+                Seen::Modified(pod) => format!("modified {}", version(&pod)),
+                Seen::Deleted(pod) => format!("deleted {}", version(&pod)),
+                Seen::Lost(_) => "lost".to_owned(),
+                Seen::Trouble(_) => "trouble".to_owned(),
+            });
+        }
+        followed.abort();
+        words
+    }
+
+    #[tokio::test]
+    async fn every_version_is_seen_and_a_cut_watch_goes_on_from_the_last_one() {
+        let (api, targets) = server(vec![
+            (200, list("5", &[pod("3")])),
+            (200, events(&[("MODIFIED", pod("6")), ("MODIFIED", pod("7"))])),
+            (200, events(&[("DELETED", pod("9"))])),
+        ])
+        .await;
+        let seen = seen(api, 4).await;
+        assert_eq!(seen, ["listed 3", "modified 6", "modified 7", "deleted 9"]);
+        let targets = targets.lock().unwrap();
+        assert!(targets[1].contains("resourceVersion=5"), "{targets:?}");
+        assert!(targets[2].contains("resourceVersion=7"), "{targets:?}");
+    }
+
+    #[tokio::test]
+    async fn a_bookmark_moves_the_place_to_go_on_from() {
+        let (api, targets) = server(vec![
+            (200, list("5", &[])),
+            (200, events(&[("BOOKMARK", pod("40"))])),
+            (200, events(&[("ADDED", pod("41"))])),
+        ])
+        .await;
+        assert_eq!(seen(api, 2).await, ["listed ", "added 41"]);
+        assert!(targets.lock().unwrap()[2].contains("resourceVersion=40"));
+    }
+
+    #[tokio::test]
+    async fn versions_that_the_server_no_longer_has_are_said_to_be_lost() {
+        let (api, _) = server(vec![
+            (200, list("5", &[pod("3")])),
+            (200, events(&[("ERROR", expired())])),
+            (200, list("90", &[pod("80")])),
+        ])
+        .await;
+        assert_eq!(seen(api, 3).await, ["listed 3", "lost", "listed 80"]);
+    }
+
+    #[tokio::test]
+    async fn a_refused_watch_is_tried_again_from_the_same_place() {
+        let (api, targets) = server(vec![
+            (500, "no list".to_owned()),
+            (200, list("5", &[])),
+            (500, "no watch".to_owned()),
+            (200, events(&[("ADDED", pod("6"))])),
+        ])
+        .await;
+        assert_eq!(seen(api, 4).await, ["trouble", "listed ", "trouble", "added 6"]);
+        assert!(targets.lock().unwrap()[3].contains("resourceVersion=5"));
+    }
+}

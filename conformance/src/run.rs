@@ -21,7 +21,7 @@ mod teardown;
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use dispatch_contract::{Clock, OsEntropy, SystemClock};
@@ -43,9 +43,6 @@ use crate::history::recorder::Journal;
 use crate::history::{Begin, End, EndedBy, SCHEMA, What};
 use crate::kubelet::Kubelet;
 use crate::scenario::Scenario;
-
-/// The file name of a history.
-const HISTORY: &str = "history.ndjson";
 
 /// How a scenario is played.
 #[derive(Clone, Debug)]
@@ -102,8 +99,8 @@ pub async fn play(
 ) -> Result<Played, RunError> {
     let names = Names::new(&settings.run, settings.number);
     let rights = fixture::shipped(&names)?;
-    let folder = folder(&settings.results, &scenario.id, settings.number);
-    let history = folder.join(HISTORY);
+    let folder = settings.results.join(&scenario.id);
+    let history = folder.join("history.ndjson");
     fs_err::create_dir_all(&folder)
         .map_err(|source| RunError::Results { path: folder.clone(), source })?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
@@ -125,7 +122,13 @@ pub async fn play(
         folder: &folder,
         journal: Arc::clone(&journal),
     };
-    let (ended, kubelet) = match watch.over(set_up(setting, &mut tools)).await {
+    // Not to be interrupted: a namespace that is made after it was removed would stay.
+    let namespace = api::create(&client, fixture::namespace(&names)).await;
+    let ready = match namespace {
+        Ok(_) => watch.over(set_up(setting, &mut tools)).await,
+        Err(source) => Err(Halt::Error(RunError::Prepare { what: "its namespace", source })),
+    };
+    let (ended, kubelet) = match ready {
         Ok(mut stage) => {
             let played = watch.over(steps::play(&mut stage, tools.observer)).await;
             (played, Some(finish(stage).await))
@@ -137,17 +140,15 @@ pub async fn play(
     let torn = teardown::teardown(host, &client, &names, &rights, &gates).await;
     // Until here it ended the pods that were removed.
     drop(kubelet);
-    let Torn { left, leaving } = torn;
-    Ok(Played { folder, history, ended: ended?, left_behind: left, leaving })
-}
-
-/// The scenario's folder: its id, and its number too where it is played again in the same run.
-fn folder(results: &Path, id: &str, number: u32) -> PathBuf {
-    let first = results.join(id);
-    if first.join(HISTORY).exists() {
-        first.with_added_extension(number.to_string())
-    } else {
-        first
+    let Torn { left: left_behind, leaving } = torn;
+    match ended {
+        Ok(ended) => Ok(Played { folder, history, ended, left_behind, leaving }),
+        Err(error) => {
+            for left in left_behind {
+                tracing::warn!(left, "not removed");
+            }
+            Err(error)
+        }
     }
 }
 

@@ -9,13 +9,14 @@ use dispatch_contract::{Entropy, OsEntropy};
 use super::cluster::Kind;
 use super::scenarios::{self, Source};
 use super::terminal::{Lines, complain, print, say, settle, transient};
-use crate::cluster::local::{Options, Running, take_up_or_start};
+use crate::cluster::local::{Options, Ownership, Running, take_up_or_start};
 use crate::exit_code::ExitCode;
 use crate::history::read_file;
 use crate::mutants;
 use crate::report::{self, RunReport, ScenarioReport, ScenarioResult};
 use crate::run::{
-    self, Host, Interruption, Interrupts, Observer, Played, Progress, RunError, Settings, Subjects,
+    self, Host, Interruption, Interrupts, Leaving, Observer, Played, Progress, RunError, Settings,
+    Subjects,
 };
 use crate::scenario::Scenario;
 
@@ -78,7 +79,17 @@ pub(super) async fn run(arguments: Arguments) -> ExitCode {
         Ok(cluster) => cluster,
         Err(code) => return code,
     };
-    let report = play_all(&asked, &cluster, &interrupts, begun).await;
+    let mut leaving = Vec::new();
+    let report = play_all(&asked, &cluster, &interrupts, begun, &mut leaving).await;
+    // One that ends takes its namespaces along.
+    if cluster.ownership() == Ownership::TakenUp && !leaving.is_empty() {
+        transient("waiting for the scenarios' namespaces to go");
+        let left = run::all_gone(&cluster, &leaving).await;
+        settle();
+        for left in left {
+            say(&format!("left behind: {left}"));
+        }
+    }
     cluster.shut_down().await;
     finish(&report, &asked.results)
 }
@@ -165,6 +176,7 @@ async fn play_all(
     host: &dyn Host,
     interrupts: &Interrupts,
     begun: Instant,
+    leaving: &mut Vec<Leaving>,
 ) -> RunReport {
     let mut report = RunReport {
         run: asked.run.clone(),
@@ -189,7 +201,7 @@ async fn play_all(
     for ((nth, scenario), number) in rounds.zip(1..) {
         let repetition = (asked.repeat > 1).then_some((nth, asked.repeat));
         let place = (number, repetition);
-        let played = play_one(asked, scenario, place, host, interrupts).await;
+        let played = play_one(asked, scenario, place, host, interrupts, leaving).await;
         print(report::scenario(&report, &played).trim_end());
         report.scenarios.push(played);
         if let Some(interruption) = interrupts.seen() {
@@ -207,6 +219,7 @@ async fn play_one(
     (number, repetition): (u32, Option<(u32, u32)>),
     host: &dyn Host,
     interrupts: &Interrupts,
+    all_leaving: &mut Vec<Leaving>,
 ) -> ScenarioReport {
     let results = match repetition {
         Some((nth, _)) => asked.results.join(format!("{nth:04}")),
@@ -234,7 +247,8 @@ async fn play_one(
         result: ScenarioResult::NotJudged { why: String::new(), fault: ExitCode::SuiteFault },
     };
     match played {
-        Ok(Played { history, left_behind, .. }) => {
+        Ok(Played { history, left_behind, leaving, .. }) => {
+            all_leaving.extend(leaving);
             report.result = judge(scenario, &history);
             report.history = Some(history);
             report.left_behind = left_behind;

@@ -16,20 +16,6 @@ pub(super) use access::PrivateFolder;
 pub(super) use objects::{namespace, submitted, trainer};
 pub(super) use rights::Rights;
 
-/// What the adapter may do until it ships manifests of their own.
-const STAND_IN: &str = "
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: dispatch-adapter}
-rules:
-- {apiGroups: ['*'], resources: ['*'], verbs: ['*']}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: dispatch-adapter}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: dispatch-adapter}
-";
-
 /// Who the subjects are to the cluster.
 #[derive(Debug)]
 pub(super) struct Access {
@@ -41,12 +27,14 @@ pub(super) struct Access {
 
 /// The rights that both subjects ship.
 pub(super) fn shipped(names: &Names) -> Result<Vec<Rights>, RunError> {
-    let controller = dispatch_admission::manifests::ALL.iter().map(|(_, text)| *text);
-    let shipped =
-        [(access::ADAPTER, vec![STAND_IN]), (access::CONTROLLER, controller.collect::<Vec<_>>())];
-    let own = |(account, manifests): (&'static str, Vec<&str>)| {
+    let shipped = [
+        (access::ADAPTER, &dispatch_adapter::manifests::ALL[..]),
+        (access::CONTROLLER, &dispatch_admission::manifests::ALL[..]),
+    ];
+    let own = |(account, manifests): (&'static str, &[(&str, &str)])| {
+        let texts = manifests.iter().map(|(_, text)| *text);
         let wrap = |why| RunError::Manifests { account, why };
-        rights::rights(&manifests, account, names).map_err(wrap)
+        rights::rights(texts, account, names).map_err(wrap)
     };
     shipped.into_iter().map(own).collect()
 }

@@ -14,7 +14,7 @@ use super::fixture::{self, Access, PrivateFolder, Rights};
 use super::observer::Progress;
 use super::stage::{Controllers, Record, Stage, Tools};
 use super::steps::start_controller;
-use super::{Host, Names, Settings, api};
+use super::{Host, Names, Settings};
 use crate::history::Kind;
 use crate::history::recorder::{Journal, Recorded, Recorder, Revisions};
 use crate::kubelet::Kubelet;
@@ -48,7 +48,7 @@ pub(super) struct Setting<'a> {
     pub(super) journal: Arc<Journal>,
 }
 
-/// Brings it up: objects, recorder, kubelet, subjects, in this order, so that everything that a
+/// Brings it up in its namespace, which is there: objects, recorder, kubelet, subjects, in this order, so that everything that a
 /// subject does is recorded.
 pub(super) async fn set_up<'a>(
     setting: Setting<'a>,
@@ -60,16 +60,14 @@ pub(super) async fn set_up<'a>(
         tools.say("Kueue, with the feature gates of the scenario");
         host.set_feature_gates(gates).await.map_err(RunError::FeatureGates)?;
     }
-    tools.say("a namespace, and the recorder");
-    let prepare = |what| move |source| RunError::Prepare { what, source };
-    let namespace = fixture::namespace(names);
-    api::create(client, namespace).await.map_err(prepare("its namespace"))?;
+    tools.say("the recorder");
     let journal = Arc::clone(&setting.journal);
     let recorder = Recorder::start(client.clone(), journal, recorded(names)).await?;
     tools.say("queues, runtime, rights and virtual nodes");
     let made = fixture::make(*host, client, names, &scenario.given, setting.rights);
     let kubelet = Kubelet::start(client.clone(), names.nodes(), Arc::clone(&tools.clock));
     let (access, kubelet) = tokio::join!(made, kubelet);
+    let prepare = |what| move |source| RunError::Prepare { what, source };
     let access = access.map_err(prepare("its queues, runtime and rights"))?;
     let kubelet = kubelet.map_err(prepare("its virtual nodes"))?;
     tools.say("the adapter and the controller");

@@ -32,18 +32,23 @@ pub(super) async fn play(
     observer: &mut dyn Observer,
 ) -> Result<Steps, RunError> {
     let steps = &stage.scenario.steps;
+    let mut order = stage.record.revisions.latest().await;
     for (index, step) in steps.iter().enumerate() {
         observer.progress(&Progress::StepBegan { index, of: steps.len(), text: &step.text });
         let began = StepBegan { index, line: step.place.line, text: step.text.clone() };
-        stage.record.note(What::StepBegan(began)).await?;
-        match one(stage, step, observer).await {
+        stage.record.journal.append(order, What::StepBegan(began))?;
+        let ended = one(stage, step, observer).await;
+        // For the end of this step and the beginning of the next one, between which nothing is done.
+        order = stage.record.revisions.latest().await;
+        match ended {
             Ok(()) => {
-                stage.record.note(What::StepEnded(StepEnded { index })).await?;
+                stage.record.journal.append(order, What::StepEnded(StepEnded { index }))?;
                 observer.progress(&Progress::StepEnded { index });
             }
             Err(StepError::Failed { why, rule }) => {
                 observer.progress(&Progress::StepFailed { index, why: &why });
-                stage.record.note(What::StepFailed(StepFailed { index, why, rule })).await?;
+                let failed = StepFailed { index, why, rule };
+                stage.record.journal.append(order, What::StepFailed(failed))?;
                 return Ok(Steps::Failed);
             }
             Err(StepError::Run(error)) => return Err(error),
