@@ -156,3 +156,6 @@ impl Budget {
 pub(crate) fn manager() -> String {
     names::FIELD_MANAGER_ADAPTER.to_owned()
 }
+
+#[cfg(test)]
+mod tests;

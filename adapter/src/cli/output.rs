@@ -10,6 +10,7 @@ use dispatch_contract::{
 use serde_json::{Value, json};
 
 use super::Format;
+use crate::manifests;
 
 /// The answer of a call, with the name of the object it is about.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +23,7 @@ pub(super) enum Answer {
     Stop(String, StopAnswer),
     List(Vec<ListEntry>),
     Preflight(PreflightAnswer),
+    Manifests,
 }
 
 impl Answer {
@@ -54,21 +56,6 @@ impl Output {
             Format::Json => print(&format!("{}\n", json!({"error": error}))),
         }
     }
-
-    pub(super) fn manifests(&self, all: &[(&str, &str)]) {
-        match self.format {
-            Format::Text => {
-                let texts: Vec<_> =
-                    all.iter().map(|(file, text)| format!("# {file}\n{text}")).collect();
-                print(&texts.join("---\n"));
-            }
-            Format::Json => {
-                let files: serde_json::Map<String, Value> =
-                    all.iter().map(|(file, text)| ((*file).to_owned(), json!(text))).collect();
-                print(&format!("{}\n", Value::Object(files)));
-            }
-        }
-    }
 }
 
 /// Writes to standard output. That nobody reads it is no failure of the call.
@@ -87,6 +74,9 @@ fn json(answer: &Answer) -> Value {
         Answer::List(entries) => json!(entries),
         Answer::Preflight(answer) => json!(answer),
         Answer::Open(_) | Answer::Hold(_) => json!({}),
+        Answer::Manifests => {
+            manifests::ALL.iter().map(|(file, text)| ((*file).to_owned(), json!(text))).collect()
+        }
     }
 }
 
@@ -105,6 +95,10 @@ fn text(answer: &Answer) -> String {
         }
         Answer::List(entries) => list(entries),
         Answer::Preflight(answer) => preflight(answer),
+        Answer::Manifests => {
+            let files = manifests::ALL.iter().map(|(file, text)| format!("# {file}\n{text}"));
+            files.collect::<Vec<_>>().join("---\n")
+        }
     }
 }
 
