@@ -19,6 +19,7 @@ mod list;
 pub mod manifests;
 mod open;
 mod preflight;
+mod priority;
 mod release;
 mod start;
 mod status;

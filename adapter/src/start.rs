@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::Adapter;
 use crate::error::{fail, invalid, of_request};
+use crate::priority;
 use crate::stop::{self, Unopened};
 use crate::write::{Budget, TRAINJOBS, manager};
 
@@ -47,6 +48,7 @@ pub(crate) async fn start(
 async fn create(adapter: &Adapter, input: &Input, written: &Value) -> Result<Value, CallError> {
     let name = &input.request.name;
     queue_exists(adapter, &input.queue).await?;
+    priority_exists(adapter, input.request.priority_class.as_deref()).await?;
     leftovers::check(adapter, name).await?;
     if let Some(answer) = dry_run(adapter, name, written).await? {
         let differences = adapter.decisions().differences(written, &answer);
@@ -234,5 +236,15 @@ async fn queue_exists(adapter: &Adapter, queue: &str) -> Result<(), CallError> {
     match send_optional(adapter.limits(), request, api.get(queue)).await.map_err(of_request)? {
         Some(_) => Ok(()),
         None => Err(invalid("queue", format!("there is no LocalQueue {namespace}/{queue}"))),
+    }
+}
+
+/// Kueue makes no Workload for a priority that it does not know.
+async fn priority_exists(adapter: &Adapter, class: Option<&str>) -> Result<(), CallError> {
+    match class {
+        Some(class) if !priority::exists(adapter, class).await? => {
+            Err(invalid("priorityClass", format!("there is no WorkloadPriorityClass {class}")))
+        }
+        _ => Ok(()),
     }
 }

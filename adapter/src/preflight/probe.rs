@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dispatch_contract::{CallError, ErrorKind, ObjectRef, RuntimeRef, StartRequest, names};
 use dispatch_kubernetes::request::{Outcome, Request, RequestError, send};
-use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, PostParams, Preconditions};
+use kube::api::{ApiResource, DeleteParams, DynamicObject, PostParams, Preconditions};
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout_at};
@@ -14,6 +14,7 @@ use super::watch::{Eyes, Glimpse};
 use super::{Findings, PROBE_WINDOW, ProbeVerdict, leftovers};
 use crate::Adapter;
 use crate::error::of_request;
+use crate::priority;
 use crate::start::{Input, Labels, body, judge_runtime};
 use crate::stop::stop;
 use crate::write::{Step, TRAINJOBS, annotations_patch, manager, read_by_name, settle};
@@ -159,7 +160,8 @@ async fn create(
     let made = post(adapter, &runtimes, RUNTIMES, &params, runtime(namespace, name)).await;
     let spec = made.map_err(of_request)?.data["spec"].take();
     let runtime = judge_runtime("TrainingRuntime", name, &spec)?;
-    let class = lowest_priority(adapter).await?;
+    // A probe that leaks must not preempt anybody.
+    let class = priority::lowest(adapter).await?;
     let input = probe_input(name, queue, class);
     let written = body(namespace, &input, &runtime, Labels::Probe);
     let resource = ApiResource::erase::<dispatch_contract::resources::TrainJob>(&());
@@ -260,28 +262,6 @@ fn probe_input(name: &str, queue: &str, priority_class: Option<String>) -> Input
     }
 }
 
-/// The `WorkloadPriorityClass` below the priority of a Workload without one, which is 0: a probe
-/// that leaks must not preempt anybody. `None` where there is none.
-async fn lowest_priority(adapter: &Adapter) -> Result<Option<String>, CallError> {
-    let resource = ApiResource {
-        group: names::KUEUE_GROUP.to_owned(),
-        version: "v1beta2".to_owned(),
-        api_version: format!("{}/v1beta2", names::KUEUE_GROUP),
-        kind: "WorkloadPriorityClass".to_owned(),
-        plural: "workloadpriorityclasses".to_owned(),
-    };
-    let api = Api::<DynamicObject>::all_with(adapter.client().clone(), &resource);
-    let request = Request::new("list", "workloadpriorityclasses.kueue.x-k8s.io", "all");
-    let classes = send(adapter.limits(), request, api.list(&ListParams::default())).await;
-    Ok(lowest(classes.map_err(of_request)?.items))
-}
-
-fn lowest(classes: Vec<DynamicObject>) -> Option<String> {
-    let value = |class: &DynamicObject| class.data["value"].as_i64().unwrap_or_default();
-    let lowest = classes.into_iter().min_by_key(value)?;
-    (value(&lowest) < 0).then(|| lowest.name_any())
-}
-
 /// Removes the probe and its runtime; what could not be removed is said.
 async fn remove(adapter: &Adapter, name: &str) -> Vec<String> {
     let mut warnings = Vec::new();
@@ -322,7 +302,6 @@ pub(super) async fn remove_runtime(
 mod tests {
     use dispatch_contract::ObjectName;
     use dispatch_contract::resources::TrainJob;
-    use rstest::rstest;
 
     use super::*;
 
@@ -340,22 +319,5 @@ mod tests {
         assert!(trainjob.dispatch_patch().is_some(), "the controller would wave it through");
         // `<name>-node-0-0-` and five letters are the name of its pod.
         assert!(name.len() + "-node-0-0-abcde".len() <= 63);
-    }
-
-    #[rstest]
-    #[case::none(&[], None)]
-    #[case::all_above_the_default(&[("high", 100), ("zero", 0)], None)]
-    #[case::below(&[("high", 100), ("low", -1), ("lowest", -5)], Some("lowest"))]
-    fn the_lowest_priority_is_taken_where_it_is_below_the_default(
-        #[case] classes: &[(&str, i64)],
-        #[case] expected: Option<&str>,
-    ) {
-        let classes = classes
-            .iter()
-            .map(|(name, value)| {
-                serde_json::from_value(json!({"metadata": {"name": name}, "value": value})).unwrap()
-            })
-            .collect();
-        assert_eq!(lowest(classes).as_deref(), expected);
     }
 }
