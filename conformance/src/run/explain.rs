@@ -1,6 +1,5 @@
 //! Why a fact is not true yet: the state that it speaks of, in a line a person can read.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde_json::Value;
 
 use crate::history::{History, Kind, Trail};
@@ -65,19 +64,19 @@ fn state(trail: &Trail, history: &History) -> Option<String> {
     if let Some(suspended) = object.pointer("/spec/suspend").and_then(Value::as_bool) {
         words.push(if suspended { "suspended".to_owned() } else { "not suspended".to_owned() });
     }
-    let conditions = object.pointer("/status/conditions").cloned().unwrap_or_default();
-    let conditions: Vec<Condition> = serde_json::from_value(conditions).unwrap_or_default();
-    words.extend(conditions.iter().map(condition));
+    let conditions = object.pointer("/status/conditions").and_then(Value::as_array);
+    words.extend(conditions.into_iter().flatten().map(condition));
     let checks = object.pointer("/status/admissionChecks").and_then(Value::as_array);
     words.extend(checks.into_iter().flatten().map(check));
     Some(format!("{}: {}", trail.kind, words.join(", ")))
 }
 
-fn condition(condition: &Condition) -> String {
-    let Condition { type_, status, reason, message, .. } = condition;
-    match status.as_str() {
-        "True" => format!("{type_} ({reason})"),
-        _ => format!("{type_}={status} ({reason}: {message})"),
+fn condition(condition: &Value) -> String {
+    let text = |key: &str| condition[key].as_str().unwrap_or_default();
+    let (kind, status, reason) = (text("type"), text("status"), text("reason"));
+    match status {
+        "True" => format!("{kind} ({reason})"),
+        _ => format!("{kind}={status} ({reason}: {})", text("message")),
     }
 }
 
@@ -121,4 +120,49 @@ fn admission_check(history: &History) -> String {
 /// The object as it was last seen; `None` if it is gone.
 fn latest<'a>(trail: &Trail, history: &'a History) -> Option<&'a Value> {
     trail.now().and_then(|version| history.raw(version))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::history::told::Told;
+    use crate::scenario::RunningFact;
+
+    fn running(job: &str) -> Fact {
+        let job = JobName::new(job).unwrap();
+        Fact::Running(RunningFact { job, execution: None, admission: None })
+    }
+
+    #[test]
+    fn a_job_that_was_never_made_is_said_not_to_be_there() {
+        assert_eq!(explain(&running("train"), &Told::kueue().history()), "train is not there");
+    }
+
+    #[test]
+    fn a_wait_for_no_job_tells_of_the_check() {
+        let fact = Fact::AdmissionCheckActive { active: false };
+        assert_eq!(explain(&fact, &Told::kueue().history()), "AdmissionCheck: Active ()");
+    }
+
+    #[test]
+    fn a_job_is_told_of_with_its_workload_and_its_pods() {
+        let mut told = Told::kueue();
+        told.starts();
+        let now = explain(&running("train"), &told.history());
+        for part in ["train (TrainJob dj-", "TrainJob: suspended", "Workload: ", "no pod"] {
+            assert!(now.contains(part), "{part:?} is not in {now}");
+        }
+    }
+
+    #[test]
+    fn conditions_and_checks_are_told_in_words() {
+        let waiting = json!({
+            "type": "QuotaReserved", "status": "False", "reason": "Pending", "message": "no room",
+        });
+        assert_eq!(condition(&waiting), "QuotaReserved=False (Pending: no room)");
+        let pending = json!({ "name": "c", "state": "Pending", "message": "waiting" });
+        assert_eq!(check(&pending), "check Pending: waiting");
+    }
 }

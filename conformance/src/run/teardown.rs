@@ -139,3 +139,28 @@ async fn remove(client: &Client, named: &Named) -> Option<String> {
         Err(error) => Some(error.to_string()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_check_is_removed_after_the_queue_that_lists_it() {
+        let names = Names::new("r", 1);
+        let stages = in_order(&names, &[]);
+        let stage_of = |kind: &str| {
+            stages.iter().position(|stage| stage.iter().any(|named| named.kind == kind)).unwrap()
+        };
+        for used in ["AdmissionCheck", "ResourceFlavor"] {
+            assert!(stage_of("ClusterQueue") < stage_of(used), "{used}");
+        }
+    }
+
+    #[test]
+    fn everything_that_a_cluster_has_once_is_removed_by_its_own_name() {
+        let names = Names::new("r", 1);
+        let all = in_order(&names, &[]).concat();
+        assert_eq!(all.len(), 5);
+        assert!(all.iter().all(|named| named.name.ends_with(names.suffix())), "{all:?}");
+    }
+}

@@ -12,8 +12,11 @@ use crate::run::observer::{Observer, Progress};
 use crate::run::stage::Stage;
 use crate::scenario::{Deadline, Fact, Step, Truth};
 
-/// How often whoever waits is told what is waited for.
+/// How often whoever waits is told what is waited for, when the state changes meanwhile.
 const TELL_EVERY: Duration = Duration::from_secs(2);
+
+/// After how many of these nothing that changed is told too.
+const TELL_AGAIN: u32 = 10;
 
 pub(super) async fn run(
     stage: &mut Stage<'_>,
@@ -44,6 +47,7 @@ async fn true_at_last(
     let mut tell = interval(TELL_EVERY);
     tell.set_missed_tick_behavior(MissedTickBehavior::Delay);
     tell.tick().await;
+    let mut told = (String::new(), 0);
     while fact.is_so(&stage.record.history) != Truth::True {
         tokio::select! {
             read = stage.record.read_next() => read?,
@@ -54,9 +58,18 @@ async fn true_at_last(
             }
             _ = tell.tick() => {
                 let now = explain(fact, &stage.record.history);
-                observer.progress(&Progress::Waiting { until: &step.text, limit, now: &now });
+                told.1 += 1;
+                if now != told.0 || told.1 >= TELL_AGAIN {
+                    observer.progress(&Progress::Waiting { until: what(step), limit, now: &now });
+                    told = (now, 0);
+                }
             }
         }
     }
     Ok(())
+}
+
+/// What is waited for, as the scenario has it.
+fn what(step: &Step) -> &str {
+    step.text.strip_prefix("until: ").unwrap_or(&step.text)
 }
