@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use dispatch_contract::{CallError, Clock, Entropy, ErrorKind, ObjectRef};
 use futures::future::{join_all, select_all};
 use kube::Client;
 use serde_json::Value;
+use tokio::time::timeout;
 
 use super::error::{RunError, StepError};
 use super::fixture::PrivateFolder;
@@ -19,6 +21,9 @@ use crate::history::{
 use crate::kubelet::Kubelet;
 use crate::scenario::{JobName, Scenario};
 use crate::subject::{Adapter, Call, Controller, ControllerSetup};
+
+/// How long a call may take: longer than any wait of the contract's own (CA-02, CA-03).
+const CALL_LIMIT: Duration = Duration::from_mins(3);
 
 /// A scenario that is being played.
 pub(super) struct Stage<'a> {
@@ -182,7 +187,9 @@ impl Stage<'_> {
             input: call.input(),
         };
         self.record.note(What::CallInvoked(invoked)).await?;
-        let answer = self.adapter.call(call).await;
+        let limit = CALL_LIMIT * self.time_scale;
+        let answer = timeout(limit, self.adapter.call(call)).await;
+        let answer = answer.unwrap_or_else(|_| Err(hung(call, limit)));
         let outcome = match &answer {
             Ok(answer) => CallOutcome::Ok(answer.clone()),
             Err(error) if error.kind == ErrorKind::Unknown => CallOutcome::Unknown(error.clone()),
@@ -190,6 +197,15 @@ impl Stage<'_> {
         };
         self.record.note(What::CallAnswered(CallAnswered { call: id, outcome })).await?;
         Ok(answer)
+    }
+}
+
+/// What is known of a call that is not answered: nothing.
+fn hung(call: &Call, limit: Duration) -> CallError {
+    CallError {
+        kind: ErrorKind::Unknown,
+        message: format!("the adapter did not answer {} within {limit:?}", call.verb().as_str()),
+        rules: Vec::new(),
     }
 }
 
