@@ -16,6 +16,7 @@ mod span;
 mod tests;
 mod unjudged;
 mod verdict;
+mod writer;
 
 use dispatch_contract::rules::{RULES, RuleId};
 

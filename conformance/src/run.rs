@@ -28,7 +28,7 @@ use dispatch_contract::{Clock, OsEntropy, SystemClock};
 use futures::FutureExt;
 
 pub use error::RunError;
-pub use host::{Host, HostError};
+pub use host::{Frozen, Host, HostError};
 pub use interrupt::{Interruption, Interrupts};
 pub use names::Names;
 pub use observer::{Observer, Progress, Silent};

@@ -36,7 +36,7 @@ pub use judge::{Finding, Sighting};
 pub use load::{LoadError, load_folder, parse};
 pub(crate) use problem::did_you_mean;
 pub use problem::{Problem, Refusal};
-pub use words::{JobName, Place, Target, TargetKind};
+pub use words::{Component, JobName, Place, Target, TargetKind};
 
 use dispatch_contract::rules::RuleId;
 

@@ -281,6 +281,7 @@ fn fault(error: &RunError) -> ExitCode {
         | RunError::Subject(_)
         | RunError::NotReady { .. }
         | RunError::FeatureGates(_)
+        | RunError::Freeze { .. }
         | RunError::ClusterEnded(_) => ExitCode::Environment,
     }
 }

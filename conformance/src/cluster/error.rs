@@ -248,6 +248,13 @@ pub enum ClusterError {
         /// The cluster's name.
         name: String,
     },
+    /// The cluster has no component of that name.
+    #[error("the cluster has no component {name:?}")]
+    #[diagnostic(code(cluster::no_component), help("`cluster status` names them"))]
+    NoComponent {
+        /// The name that was asked for.
+        name: String,
+    },
     /// The supervisor ended without a word.
     #[error("the supervisor of cluster {name:?} ended unexpectedly; the end of its log:\n{tail}")]
     #[diagnostic(code(cluster::supervisor_gone), help("the whole log is {}", log.display()))]

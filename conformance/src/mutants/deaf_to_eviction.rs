@@ -15,7 +15,7 @@ pub(super) const MUTANT: Mutant = Mutant {
     name: "deaf-to-eviction",
     about: "acts while Evicted is True: it sets the check that Kueue has just reset Ready again",
     breaks: &["RG-01"],
-    caught_by: &["readmission/preemption-mid-execution"],
+    caught_by: &["readmission/eviction-window"],
     parts,
 };
 

@@ -7,6 +7,7 @@ use dispatch_contract::{AdmissionCount, ObjectName, names};
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::writer;
 use crate::history::{
     Begin, Call, Event, Execution, History, Kind, Lives, Mode, Role, SubjectChange, SubjectChanged,
     Trail, Verb, Version, What,
@@ -172,7 +173,7 @@ impl<'a> Case<'a> {
 
     /// The changes of a Workload's checks to Ready.
     pub(super) fn readies_of(&self, workload: &'a Trail) -> Vec<Ready<'a>> {
-        readies(workload, &self.checks)
+        readies(self.history, workload, &self.checks)
     }
 }
 
@@ -181,7 +182,8 @@ impl<'a> Family<'a> {
         let uid = &trainjob.uid;
         let lives = Lives::until_dead(&history.pods_of(uid));
         let workloads = history.workloads_of(uid);
-        let mut readies: Vec<_> = workloads.iter().flat_map(|it| readies(it, checks)).collect();
+        let mut readies: Vec<_> =
+            workloads.iter().flat_map(|it| readies(history, it, checks)).collect();
         readies.sort_by_key(|ready| ready.version.order);
         Self {
             trainjob,
@@ -291,7 +293,15 @@ pub(super) fn check_state<'a>(version: &'a Version, check: &str) -> Option<&'a C
     version.workload().and_then(|workload| workload.check(check)).map(|check| &check.state)
 }
 
-fn readies<'a>(workload: &'a Trail, checks: &BTreeSet<&'a str>) -> Vec<Ready<'a>> {
+/// The changes to Ready that are not Kueue's own.
+fn readies<'a>(
+    history: &History,
+    workload: &'a Trail,
+    checks: &BTreeSet<&'a str>,
+) -> Vec<Ready<'a>> {
+    let is_kueues = |version: &Version, check: &str| {
+        history.raw(version).is_some_and(|object| writer::is_kueues(object, check))
+    };
     let ready = |version: &Version, check: &str| {
         check_state(version, check) == Some(&CheckState::Ready) && !version.is_deletion()
     };
@@ -299,7 +309,8 @@ fn readies<'a>(workload: &'a Trail, checks: &BTreeSet<&'a str>) -> Vec<Ready<'a>
     let mut before: Option<&Version> = None;
     for version in workload.versions() {
         for check in checks {
-            if ready(version, check) && !before.is_some_and(|before| ready(before, check)) {
+            let becomes = ready(version, check) && !before.is_some_and(|it| ready(it, check));
+            if becomes && !is_kueues(version, check) {
                 found.push(Ready { workload, check, before, version });
             }
         }

@@ -8,6 +8,7 @@ use thiserror::Error;
 
 use super::HostError;
 use crate::history::recorder::{JournalError, RecorderError};
+use crate::scenario::Component;
 use crate::subject::SubjectError;
 
 /// A scenario could not be played.
@@ -60,6 +61,15 @@ pub enum RunError {
     /// The cluster's feature gates cannot be set.
     #[error("Kueue's feature gates cannot be set")]
     FeatureGates(#[source] HostError),
+    /// A component of the cluster cannot be made to stand still.
+    #[error("{} cannot be frozen", component.as_str())]
+    Freeze {
+        /// Which.
+        component: Component,
+        /// Why.
+        #[source]
+        source: HostError,
+    },
     /// The cluster ended while the scenario was played.
     #[error("the cluster ended while the scenario was played")]
     ClusterEnded(#[source] HostError),

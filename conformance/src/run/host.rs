@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use futures::future::BoxFuture;
 use kube::Client;
 
+use crate::scenario::Component;
+
 /// A cluster that scenarios are played on. The engine makes namespaces, queues and nodes of its own
 /// in it and touches nothing else, Kueue's feature gates excepted where a scenario says so.
 pub trait Host: Send + Sync {
@@ -34,9 +36,15 @@ pub trait Host: Send + Sync {
         gates: &'a BTreeMap<String, bool>,
     ) -> BoxFuture<'a, Result<(), HostError>>;
 
+    /// Makes a component stand still, until the result is dropped or this process is gone.
+    fn freeze(&self, component: Component) -> BoxFuture<'_, Result<Frozen, HostError>>;
+
     /// Returns when the cluster has ended, with the reason. To be raced with whatever needs it.
     fn ended(&self) -> BoxFuture<'_, HostError>;
 }
+
+/// A component that stands still as long as this is kept.
+pub type Frozen = Box<dyn Send + Sync>;
 
 /// A cluster does not do what it should.
 #[derive(Debug, thiserror::Error)]

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use futures::future::BoxFuture;
 use kube::Client;
 
-use super::host::{Host, HostError};
+use super::host::{Frozen, Host, HostError};
 use crate::cluster::ClusterError;
 use crate::cluster::local::{FeatureGate, FeatureGates, Running};
+use crate::scenario::Component;
 
 impl Host for Running {
     fn kind(&self) -> &'static str {
@@ -44,6 +45,13 @@ impl Host for Running {
         };
         let gates = gates.iter().fold(Running::feature_gates(self), add);
         Box::pin(async move { self.restart_kueue(&gates).await.map_err(HostError::from) })
+    }
+
+    fn freeze(&self, component: Component) -> BoxFuture<'_, Result<Frozen, HostError>> {
+        Box::pin(async move {
+            let frozen = Running::freeze(self, component.as_str()).await?;
+            Ok(Box::new(frozen) as Frozen)
+        })
     }
 
     fn ended(&self) -> BoxFuture<'_, HostError> {

@@ -118,6 +118,7 @@ async fn stage<'a>(
         adapter: Box::new(adapter),
         controllers,
         jobs: BTreeMap::new(),
+        frozen: BTreeMap::new(),
         _private: private,
     };
     if scenario.given.controller_replicas > 0 {

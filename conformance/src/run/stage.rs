@@ -12,6 +12,7 @@ use tokio::time::timeout;
 
 use super::error::{RunError, StepError};
 use super::fixture::PrivateFolder;
+use super::host::Frozen;
 use super::{Host, Names, Observer};
 use crate::history::recorder::{Journal, Reader, Recorder, Revisions};
 use crate::history::{
@@ -19,7 +20,7 @@ use crate::history::{
     SubjectChanged, What,
 };
 use crate::kubelet::Kubelet;
-use crate::scenario::{JobName, Scenario};
+use crate::scenario::{Component, JobName, Scenario};
 use crate::subject::{Adapter, Call, Controller, ControllerSetup};
 
 /// How long a call may take: longer than any wait of the contract's own (CA-02, CA-03).
@@ -39,6 +40,8 @@ pub(super) struct Stage<'a> {
     pub(super) adapter: Box<dyn Adapter>,
     pub(super) controllers: Controllers,
     pub(super) jobs: BTreeMap<JobName, Job>,
+    /// Components that stand still until dropped.
+    pub(super) frozen: BTreeMap<Component, Frozen>,
     /// Removed when dropped.
     pub(super) _private: PrivateFolder,
 }

@@ -1,6 +1,7 @@
 //! The steps of a scenario: one file for each kind.
 
 mod call;
+mod component;
 mod controller;
 mod delete;
 mod kueue;
@@ -88,5 +89,7 @@ async fn one(
             controller::start(&mut stage.controllers, &stage.record, *replica).await
         }
         Action::Kueue { feature_gates } => kueue::run(stage, feature_gates).await,
+        Action::Freeze { component } => component::freeze(stage, *component).await,
+        Action::Thaw { component } => component::thaw(stage, *component),
     }
 }

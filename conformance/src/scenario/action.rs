@@ -7,7 +7,7 @@ use dispatch_contract::ErrorKind;
 use dispatch_contract::rules::RuleId;
 use serde::Deserialize;
 
-use super::{Fact, JobName, Place, Target};
+use super::{Component, Fact, JobName, Place, Target};
 
 /// One step.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,6 +126,16 @@ pub enum Action {
         /// The feature gates, by name.
         feature_gates: BTreeMap<String, bool>,
     },
+    /// A component of the cluster stands still from now on (SIGSTOP).
+    Freeze {
+        /// Which.
+        component: Component,
+    },
+    /// A component that stands still goes on.
+    Thaw {
+        /// Which.
+        component: Component,
+    },
 }
 
 impl Action {
@@ -147,6 +157,8 @@ impl Action {
             Self::StopController { .. } => "stop-controller",
             Self::StartController { .. } => "start-controller",
             Self::Kueue { .. } => "kueue",
+            Self::Freeze { .. } => "freeze",
+            Self::Thaw { .. } => "thaw",
         }
     }
 }

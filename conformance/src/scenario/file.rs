@@ -10,7 +10,8 @@ use serde::Deserialize;
 use serde_saphyr::Spanned;
 
 use super::{
-    EndAs, Mode, Need, PreflightPolicy, PreflightVerdict, Priority, ReplicaIs, SubmitKind,
+    Component, EndAs, Mode, Need, PreflightPolicy, PreflightVerdict, Priority, ReplicaIs,
+    SubmitKind,
 };
 use crate::history::Verb;
 
@@ -87,6 +88,8 @@ pub(super) enum StepFile {
     StopController(Spanned<u32>),
     StartController(Spanned<u32>),
     Kueue(KueueFile),
+    Freeze(Spanned<Component>),
+    Thaw(Spanned<Component>),
 }
 
 #[derive(Deserialize)]

@@ -44,4 +44,6 @@ pub enum PreflightPolicy {
 pub enum Need {
     /// The suite may restart Kueue with other feature gates.
     KueueFeatureGates,
+    /// The suite may make a component of the cluster stand still.
+    FreezeComponents,
 }

@@ -11,7 +11,7 @@ use serde_saphyr::Spanned;
 
 use super::file::{ScenarioFile, Text};
 use super::problem::{Problem, did_you_mean};
-use super::{Given, JobName, Need, Place, Scenario, SubmitKind};
+use super::{Component, Given, JobName, Need, Place, Scenario, SubmitKind};
 use crate::history::Verb;
 
 mod expectations;
@@ -89,6 +89,8 @@ struct Plan<'a> {
     /// Replicas that were stopped at any time.
     ever_stopped: BTreeSet<u32>,
     lingering: BTreeSet<JobName>,
+    /// Components that stand still now.
+    frozen: BTreeSet<Component>,
     /// Whether every step was gone through.
     steps_are_read: bool,
 }
@@ -106,6 +108,7 @@ impl<'a> Plan<'a> {
             stopped: BTreeSet::new(),
             ever_stopped: BTreeSet::new(),
             lingering: BTreeSet::new(),
+            frozen: BTreeSet::new(),
             steps_are_read: false,
         }
     }
@@ -178,15 +181,33 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Restarting Kueue needs a cluster that allows it, and nobody else on it.
+    /// Restarting Kueue, or making a component stand still, needs a cluster that allows it, and
+    /// nobody else on it.
     fn rights_over_the_cluster(&mut self, file: &ScenarioFile) {
-        let Some(at) = steps::restarts_kueue(file) else { return };
-        if !file.needs.iter().any(|need| need.value == Need::KueueFeatureGates) {
-            let problem = Problem::new(at, "Kueue's feature gates are set without saying so");
-            self.refuse(problem.hint("add `needs: [kueue-feature-gates]`"));
+        if let Some(at) = steps::restarts_kueue(file) {
+            let (set, restarted) = ("Kueue's feature gates are set", "Kueue is restarted");
+            self.right(file, at, (Need::KueueFeatureGates, "kueue-feature-gates"), set, restarted);
+        }
+        if let Some(at) = steps::freezes(file) {
+            let frozen = "a component is frozen";
+            self.right(file, at, (Need::FreezeComponents, "freeze-components"), frozen, frozen);
+        }
+    }
+
+    fn right(
+        &mut self,
+        file: &ScenarioFile,
+        at: Place,
+        (need, word): (Need, &str),
+        what: &str,
+        meanwhile: &str,
+    ) {
+        if !file.needs.iter().any(|written| written.value == need) {
+            let problem = Problem::new(at, format!("{what} without saying so"));
+            self.refuse(problem.hint(format!("add `needs: [{word}]`")));
         }
         if !file.alone {
-            let problem = Problem::new(at, "Kueue is restarted under other scenarios' feet");
+            let problem = Problem::new(at, format!("{meanwhile} under other scenarios' feet"));
             self.refuse(problem.hint("add `alone: true`"));
         }
     }

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::Deserialize;
+
 /// A place in a scenario file. Both counts begin at 1; columns count characters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Place {
@@ -102,6 +104,25 @@ impl FromStr for Target {
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.kind.as_str(), self.of)
+    }
+}
+
+/// A part of the cluster that steps freeze. Only one whose webhooks nobody calls can be: with
+/// those of Kueue, Trainer or `JobSet` away, the API server refuses writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Component {
+    /// The controllers of Kubernetes itself. While they stand still no Job makes or deletes a pod,
+    /// or says how many it has.
+    KubeControllerManager,
+}
+
+impl Component {
+    /// The word for it in a scenario, which is its own name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::KubeControllerManager => "kube-controller-manager",
+        }
     }
 }
 

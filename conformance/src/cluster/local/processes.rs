@@ -6,6 +6,8 @@ use super::state::{ProcessId, ProcessState};
 use super::{files, guard, logs, ports};
 use crate::cluster::ClusterError;
 use fs_err as fs;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
@@ -132,6 +134,16 @@ impl Processes {
         if let Some(process) = found {
             process.end().await;
         }
+    }
+
+    /// Sends a signal to the component of this name.
+    pub(super) fn signal(&self, name: &str, signal: Signal) -> Result<(), ClusterError> {
+        let running = self.locked();
+        let found = running.iter().find(|process| process.component.name() == name);
+        let process = found.ok_or_else(|| ClusterError::NoComponent { name: name.to_owned() })?;
+        let pid = i32::try_from(process.state.id.pid).unwrap_or(i32::MAX);
+        kill(Pid::from_raw(pid), signal)
+            .map_err(|error| ClusterError::io(&process.state.log, &error.into()))
     }
 
     /// Ends all, the last started first, and waits until they are gone.

@@ -40,6 +40,8 @@ pub(super) enum Request {
     Stop,
     /// Start Kueue again with these feature gates.
     RestartKueue(FeatureGates),
+    /// Make the component of this name stand still, until the connection is closed.
+    Freeze(String),
     /// Say nothing, and close the connection when the cluster has ended.
     Watch,
 }

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use tokio::io::{AsyncReadExt, BufReader};
+use tokio::net::UnixStream;
 
 /// Whose a running cluster is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +31,12 @@ pub struct Running {
     client: kube::Client,
     state: Mutex<State>,
     supervisor: Option<Supervisor>,
+}
+
+/// A component that stands still until this is dropped.
+#[derive(Debug)]
+pub struct Frozen {
+    _connection: UnixStream,
 }
 
 /// How many folders of own clusters are kept for their logs.
@@ -158,6 +165,23 @@ impl Running {
                 Ok(())
             }
             Ok(Some(Answer::Failed(error))) => Err(error),
+            _ => Err(self.why_gone()),
+        }
+    }
+
+    /// Makes a component stand still: it keeps its connections and does nothing. It goes on when
+    /// the result is dropped, and also when this process is killed.
+    pub async fn freeze(&self, component: &str) -> Result<Frozen, ClusterError> {
+        let asked = async {
+            let mut stream = connect(&self.folder).await?;
+            send(&mut stream, &Request::Freeze(component.to_owned())).await?;
+            let mut stream = BufReader::new(stream);
+            let answer = receive::<Answer>(&mut stream).await?;
+            Ok::<_, std::io::Error>((answer, stream.into_inner()))
+        };
+        match asked.await {
+            Ok((Some(Answer::Ready(_)), connection)) => Ok(Frozen { _connection: connection }),
+            Ok((Some(Answer::Failed(error)), _)) => Err(error),
             _ => Err(self.why_gone()),
         }
     }

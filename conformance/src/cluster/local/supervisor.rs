@@ -19,13 +19,14 @@ use super::waiting::Waits;
 use super::{files, pins};
 use crate::cluster::{ClusterError, Event, Progress};
 use fs_err as fs;
+use nix::sys::signal::Signal;
 use std::io::Write;
 use std::os::fd::AsFd;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::io::BufReader;
-use tokio::net::unix::pipe;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf, pipe};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
@@ -327,10 +328,29 @@ impl Cluster {
                 };
                 drop(send(&mut to, &answer).await);
             }
+            Ok(Some(Request::Freeze(name))) => self.freeze(&name, from, &mut to).await,
             // Until the other side closes; or, with this process, at the end of the cluster.
             Ok(Some(Request::Watch)) => drop(receive::<Request>(&mut from).await),
             Ok(Some(Request::Keep) | None) | Err(_) => {}
         }
+    }
+
+    /// The component stands still until the other side closes.
+    async fn freeze(
+        &self,
+        name: &str,
+        mut from: BufReader<OwnedReadHalf>,
+        to: &mut OwnedWriteHalf,
+    ) {
+        let stopped = self.processes.signal(name, Signal::SIGSTOP);
+        let answer = match stopped.and_then(|()| self.supervisor.update(|_| {})) {
+            Ok(state) => Answer::Ready(Box::new(state)),
+            Err(error) => Answer::Failed(error),
+        };
+        drop(send(to, &answer).await);
+        drop(receive::<Request>(&mut from).await);
+        // It may have ended meanwhile, with the cluster.
+        drop(self.processes.signal(name, Signal::SIGCONT));
     }
 
     /// One at a time.

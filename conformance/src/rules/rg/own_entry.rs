@@ -9,18 +9,19 @@
 //! status from a copy undoes what came in between: an eviction, or somebody else's Pending.
 //!
 //! # How it is judged
-//! A version is the controller's when a check of its own becomes Ready in it, or when its field
-//! manager wrote at another time than in the version before.
+//! A version is the controller's when a check of its own becomes Ready in it and Kueue does not own
+//! that state, or when its field manager wrote at another time than in the version before.
 //!
 //! # A history that breaks it
 //! In one version dispatch's check becomes Ready, and so does another.
 
+use std::collections::BTreeSet;
+
 use dispatch_contract::names;
-use dispatch_contract::resources::CheckState;
 use serde_json::Value;
 
-use crate::history::{Kind, Trail, Version};
-use crate::rules::case::{self, Case};
+use crate::history::Kind;
+use crate::rules::case::Case;
 use crate::rules::{Judge, Verdict};
 
 pub(in crate::rules) const RG_11: Judge = Judge {
@@ -37,11 +38,13 @@ fn judge(case: &Case<'_>) -> Verdict {
     let mut seen = false;
     for claimed in &case.workloads {
         let workload = claimed.workload;
+        let readies = case.readies_of(workload);
+        let readies: BTreeSet<u64> = readies.iter().map(|ready| ready.version.order).collect();
         for (before, after) in workload.changes().filter(|(_, after)| !after.is_deletion()) {
             let (Some(old), Some(new)) = (case.history.raw(before), case.history.raw(after)) else {
                 continue;
             };
-            if !is_own_write(case, workload, after, [old, new]) {
+            if !readies.contains(&after.order) && !wrote([old, new]) {
                 continue;
             }
             seen = true;
@@ -57,21 +60,10 @@ fn judge(case: &Case<'_>) -> Verdict {
     Verdict::pass_if_seen(seen, "write of the controller's to a Workload")
 }
 
-fn is_own_write(case: &Case<'_>, workload: &Trail, after: &Version, raw: [&Value; 2]) -> bool {
+/// Whether the controller's field manager wrote at another time than before.
+fn wrote(raw: [&Value; 2]) -> bool {
     let times = raw.map(|object| written_at(object));
-    let wrote = times[1].iter().any(|time| !times[0].contains(time));
-    let ready = || becomes_ready(case, workload, after);
-    wrote || ready()
-}
-
-fn becomes_ready(case: &Case<'_>, workload: &Trail, after: &Version) -> bool {
-    let before = workload.before(after.order);
-    let ready = |version: &Version, check: &str| {
-        case::check_state(version, check) == Some(&CheckState::Ready)
-    };
-    case.checks
-        .iter()
-        .any(|check| ready(after, check) && !before.is_some_and(|before| ready(before, check)))
+    times[1].iter().any(|time| !times[0].contains(time))
 }
 
 /// When the controller's field manager last wrote, for each of its entries.
@@ -157,7 +149,21 @@ mod tests {
             .history()
     }
 
+    /// Kueue writes its decision and the list of checks from a copy in which the check was Ready.
+    fn kueue_brings_it_back() -> History {
+        let mut told = Told::kueue();
+        told.waits().unreserves().workload(|it| {
+            set_check(it, "Ready", "A=1");
+            set_condition(it, "Requeued", "True", "x");
+            it["metadata"]["managedFields"] = json!([{"manager": "kueue-admission",
+                "time": "2026-01-01T00:00:05Z", "fieldsV1": {"f:status": {"f:admissionChecks": {
+                    "k:{\"name\":\"dispatch-check\"}": {"f:state": {}}}}}}]);
+        });
+        told.history()
+    }
+
     #[rstest]
+    #[case::kueue_brings_it_back(kueue_brings_it_back(), "n/a")]
     #[case::by_the_rules(writes(&mut with_another(), |_| {}), "pass")]
     #[case::the_message(message("dispatch-admission", |_| {}), "pass")]
     #[case::no_write(Told::kueue().waits().history(), "n/a")]

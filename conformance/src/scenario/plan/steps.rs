@@ -13,7 +13,7 @@ use crate::scenario::file::{
 };
 use crate::scenario::problem::{Problem, did_you_mean};
 use crate::scenario::words::STATE_NAMES;
-use crate::scenario::{Action, Deadline, JobName, Place, Step, Target, TargetKind};
+use crate::scenario::{Action, Component, Deadline, JobName, Place, Step, Target, TargetKind};
 
 /// The jobs that steps make, with the line of the first that does.
 pub(super) fn jobs_made(steps: &[Spanned<StepFile>]) -> BTreeMap<String, usize> {
@@ -30,6 +30,11 @@ pub(super) fn jobs_made(steps: &[Spanned<StepFile>]) -> BTreeMap<String, usize> 
 pub(super) fn restarts_kueue(file: &ScenarioFile) -> Option<Place> {
     let step = || file.steps.value.iter().find(|step| matches!(step.value, StepFile::Kueue(_)));
     file.given.kueue.as_ref().map(place).or_else(|| step().map(place))
+}
+
+/// Where the scenario first makes a component stand still.
+pub(super) fn freezes(file: &ScenarioFile) -> Option<Place> {
+    file.steps.value.iter().find(|step| matches!(step.value, StepFile::Freeze(_))).map(place)
 }
 
 impl Plan<'_> {
@@ -75,6 +80,8 @@ impl Plan<'_> {
             StepFile::Kueue(kueue) => {
                 Some(Action::Kueue { feature_gates: kueue.feature_gates.clone() })
             }
+            StepFile::Freeze(component) => self.freeze(component),
+            StepFile::Thaw(component) => self.thaw(component),
         }
     }
 
@@ -230,5 +237,25 @@ impl Plan<'_> {
             self.refuse(problem.hint("every replica runs before the first step"));
         }
         Some(Action::StartController { replica })
+    }
+
+    fn freeze(&mut self, written: &Spanned<Component>) -> Option<Action> {
+        let component = written.value;
+        if !self.frozen.insert(component) {
+            let message = format!("{} stands still already", component.as_str());
+            let hint = format!("add the step `thaw: {}` before", component.as_str());
+            self.refuse(Problem::new(place(written), message).hint(hint));
+        }
+        Some(Action::Freeze { component })
+    }
+
+    fn thaw(&mut self, written: &Spanned<Component>) -> Option<Action> {
+        let component = written.value;
+        if !self.frozen.remove(&component) {
+            let message = format!("{} does not stand still", component.as_str());
+            let hint = format!("add the step `freeze: {}` before", component.as_str());
+            self.refuse(Problem::new(place(written), message).hint(hint));
+        }
+        Some(Action::Thaw { component })
     }
 }

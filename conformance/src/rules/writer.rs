@@ -1,0 +1,58 @@
+//! Who wrote a check's state into a version of a Workload.
+//!
+//! Kueue's scheduler writes the whole list of checks from the copy that it decided on, without a
+//! version: where a Ready was left on a Workload without quota, such a write can bring it back
+//! after the controller has taken it away. That is not an act of the controller, and the field's
+//! owner tells the two apart: with force, the last writer of another value is its only owner.
+
+use serde_json::Value;
+
+/// The field managers of Kueue's writes to the status of a Workload.
+const KUEUE: [&str; 2] = ["kueue-admission", "kueue"];
+
+/// Whether Kueue, and nobody else, owns the state of this check in the object.
+pub(super) fn is_kueues(object: &Value, check: &str) -> bool {
+    let mut owners = owners_of_state(object, check).peekable();
+    owners.peek().is_some() && owners.all(|manager| KUEUE.contains(&manager))
+}
+
+fn owners_of_state<'v>(object: &'v Value, check: &str) -> impl Iterator<Item = &'v str> {
+    let key = format!("k:{}", serde_json::json!({ "name": check }));
+    let managers = object["metadata"]["managedFields"].as_array();
+    let owns = move |entry: &&Value| {
+        !entry["fieldsV1"]["f:status"]["f:admissionChecks"][&key]["f:state"].is_null()
+    };
+    managers.into_iter().flatten().filter(owns).filter_map(|entry| entry["manager"].as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::*;
+
+    fn owned_by(managers: &[(&str, &str)]) -> Value {
+        let entry = |(manager, check): &(&str, &str)| {
+            let mut checks = serde_json::Map::new();
+            checks.insert(format!("k:{{\"name\":\"{check}\"}}"), json!({"f:state": {}}));
+            json!({"manager": manager,
+                "fieldsV1": {"f:status": {"f:admissionChecks": checks}}})
+        };
+        json!({"metadata": {"managedFields": managers.iter().map(entry).collect::<Vec<_>>()}})
+    }
+
+    #[rstest]
+    #[case::of_kueue(&[("kueue-admission", "mine")], true)]
+    #[case::of_both_of_its_managers(&[("kueue-admission", "mine"), ("kueue", "mine")], true)]
+    #[case::of_the_controller(&[("dispatch-admission", "mine")], false)]
+    #[case::shared(&[("kueue-admission", "mine"), ("dispatch-admission", "mine")], false)]
+    #[case::another_check(&[("kueue-admission", "other")], false)]
+    #[case::of_nobody(&[], false)]
+    fn the_state_is_kueues_when_nobody_else_owns_it(
+        #[case] managers: &[(&str, &str)],
+        #[case] expected: bool,
+    ) {
+        assert_eq!(is_kueues(&owned_by(managers), "mine"), expected);
+    }
+}
