@@ -18,14 +18,12 @@ mod set_up;
 mod stage;
 mod steps;
 mod teardown;
+mod watch;
 
-use std::future::Future;
-use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use dispatch_contract::{Clock, OsEntropy, SystemClock};
-use futures::FutureExt;
 
 pub use error::RunError;
 pub use host::{Frozen, Host, HostError};
@@ -38,6 +36,7 @@ use set_up::{Setting, set_up};
 use stage::{Stage, Tools};
 use steps::Steps;
 use teardown::Torn;
+use watch::{Halt, Watch};
 
 use crate::history::recorder::Journal;
 use crate::history::{Begin, End, EndedBy, SCHEMA, What};
@@ -206,42 +205,4 @@ fn begin(scenario: &Scenario, host: &dyn Host, settings: &Settings, names: &Name
         feature_gates: scenario.given.kueue_feature_gates.clone(),
         mutant: settings.subjects.mutant.clone(),
     }
-}
-
-/// Why a scenario was not played to its end.
-enum Halt {
-    /// Somebody ended it.
-    Interrupted,
-    /// It cannot go on.
-    Error(RunError),
-}
-
-/// Watches over what is done: for signals, for the cluster's end, for panics.
-struct Watch<'a> {
-    host: &'a dyn Host,
-    interrupts: Interrupts,
-}
-
-impl Watch<'_> {
-    async fn over<T>(
-        &mut self,
-        work: impl Future<Output = Result<T, RunError>>,
-    ) -> Result<T, Halt> {
-        // Nothing of it is used after a panic but by the teardown, which goes by names.
-        let work = AssertUnwindSafe(Box::pin(work)).catch_unwind();
-        tokio::select! {
-            done = work => match done {
-                Ok(done) => done.map_err(Halt::Error),
-                Err(panic) => Err(Halt::Error(RunError::Panicked(text_of(&*panic)))),
-            },
-            _ = self.interrupts.next() => Err(Halt::Interrupted),
-            error = self.host.ended() => Err(Halt::Error(RunError::ClusterEnded(error))),
-        }
-    }
-}
-
-fn text_of(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "a panic without a message".to_owned())
 }
