@@ -67,7 +67,7 @@ mod told {
 
     /// An opened object with A=1, suspended, with a pod that is Terminating.
     fn object() -> Object {
-        let owner = json!([{"apiVersion": "v1", "kind": "TrainJob", "name": "t", "uid": "u",
+        let by_trainjob = json!([{"apiVersion": "v1", "kind": "TrainJob", "name": "t", "uid": "u",
             "controller": true}]);
         let trainjob = json!({
             "metadata": {"name": "t", "namespace": "ns", "uid": "u", "resourceVersion": "7",
@@ -78,7 +78,8 @@ mod told {
                     {"template": {"spec": {"replicatedJobs": replicated("1")}}}}]},
         });
         let jobset = json!({
-            "metadata": {"name": "t", "namespace": "ns", "uid": "js", "ownerReferences": owner},
+            "metadata": {"name": "t", "namespace": "ns", "uid": "js",
+                "ownerReferences": by_trainjob},
             "spec": {"suspend": true, "replicatedJobs": replicated("1")},
         });
         let pod = json!({
