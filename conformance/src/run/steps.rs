@@ -90,6 +90,9 @@ async fn one(
         }
         Action::Kueue { feature_gates } => kueue::run(stage, feature_gates).await,
         Action::Freeze { component } => component::freeze(stage, *component).await,
-        Action::Thaw { component } => component::thaw(stage, *component),
+        Action::Thaw { component } => {
+            component::thaw(stage, *component);
+            Ok(())
+        }
     }
 }

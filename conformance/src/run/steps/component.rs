@@ -11,7 +11,6 @@ pub(super) async fn freeze(stage: &mut Stage<'_>, component: Component) -> Resul
     Ok(())
 }
 
-pub(super) fn thaw(stage: &mut Stage<'_>, component: Component) -> Result<(), StepError> {
+pub(super) fn thaw(stage: &mut Stage<'_>, component: Component) {
     drop(stage.frozen.remove(&component));
-    Ok(())
 }

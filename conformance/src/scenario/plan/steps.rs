@@ -80,8 +80,8 @@ impl Plan<'_> {
             StepFile::Kueue(kueue) => {
                 Some(Action::Kueue { feature_gates: kueue.feature_gates.clone() })
             }
-            StepFile::Freeze(component) => self.freeze(component),
-            StepFile::Thaw(component) => self.thaw(component),
+            StepFile::Freeze(component) => Some(self.freeze(component)),
+            StepFile::Thaw(component) => Some(self.thaw(component)),
         }
     }
 
@@ -239,23 +239,23 @@ impl Plan<'_> {
         Some(Action::StartController { replica })
     }
 
-    fn freeze(&mut self, written: &Spanned<Component>) -> Option<Action> {
+    fn freeze(&mut self, written: &Spanned<Component>) -> Action {
         let component = written.value;
         if !self.frozen.insert(component) {
             let message = format!("{} stands still already", component.as_str());
             let hint = format!("add the step `thaw: {}` before", component.as_str());
             self.refuse(Problem::new(place(written), message).hint(hint));
         }
-        Some(Action::Freeze { component })
+        Action::Freeze { component }
     }
 
-    fn thaw(&mut self, written: &Spanned<Component>) -> Option<Action> {
+    fn thaw(&mut self, written: &Spanned<Component>) -> Action {
         let component = written.value;
         if !self.frozen.remove(&component) {
             let message = format!("{} does not stand still", component.as_str());
             let hint = format!("add the step `freeze: {}` before", component.as_str());
             self.refuse(Problem::new(place(written), message).hint(hint));
         }
-        Some(Action::Thaw { component })
+        Action::Thaw { component }
     }
 }
