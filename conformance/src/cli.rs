@@ -3,6 +3,8 @@
 mod check;
 mod cluster;
 mod list;
+mod mutants;
+mod play;
 mod run;
 mod scenarios;
 mod subject;
@@ -34,6 +36,8 @@ enum Command {
     List(list::List),
     /// Say what a rule or a scenario is.
     Explain(list::Explain),
+    /// Judge the broken subjects: each has to be caught, by its own rule.
+    Mutants(mutants::Arguments),
     /// Judge a stored history again.
     Check(check::Arguments),
     /// Owns a local cluster. Started by `cluster up` and `run`.
@@ -54,6 +58,7 @@ pub fn main() -> Ended {
         Command::Run(arguments) => in_runtime(run::run(arguments)).into(),
         Command::List(arguments) => list::list(&arguments).into(),
         Command::Explain(arguments) => list::explain(&arguments).into(),
+        Command::Mutants(arguments) => in_runtime(mutants::run(arguments)).into(),
         Command::Check(arguments) => check::run(arguments).into(),
         Command::Subject(arguments) => in_runtime(subject::run(arguments)).into(),
         // These two make their own runtime: one starts its children from the main thread alone,

@@ -87,13 +87,13 @@ mod told {
                 "deletionTimestamp": "2026-01-01T00:00:00Z"},
             "status": {"phase": "Running"},
         });
-        let owned = Owned {
+        let below = Owned {
             jobset: Some(serde_json::from_value(jobset).unwrap()),
             jobs: Vec::new(),
             pods: vec![serde_json::from_value(pod).unwrap()],
         };
         let trainjob = At::read(serde_json::from_value(trainjob).unwrap()).unwrap();
-        Object { trainjob, runtime: None, owned }
+        Object { trainjob, runtime: None, owned: below }
     }
 
     /// The object's Workload has quota and waits at the check; these conditions are True beside.

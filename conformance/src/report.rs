@@ -8,6 +8,7 @@ mod console;
 mod describe;
 mod judged;
 mod junit;
+mod mutants;
 mod plain;
 mod timeline;
 
@@ -17,6 +18,7 @@ use std::time::Duration;
 pub use console::{explain_rule, explain_scenario, header, list, progress, scenario, summary};
 pub use judged::{Failure, Judged, judge};
 pub use junit::junit;
+pub use mutants::{Catch, MutantReport, mutants, mutants_exit_code};
 pub use plain::plain;
 pub use timeline::Entry;
 
