@@ -9,6 +9,7 @@ use super::scenarios::{self, Source};
 use super::terminal::{print, say};
 use crate::exit_code::ExitCode;
 use crate::report;
+use crate::scenario::Scenario;
 
 #[derive(Debug, Args)]
 pub(super) struct List {
@@ -21,7 +22,7 @@ pub(super) struct List {
 
 #[derive(Debug, Args)]
 pub(super) struct Explain {
-    /// A rule's id, such as RG-04, or a scenario's.
+    /// A rule's id, such as RG-04, or a scenario's, with or without its family.
     what: String,
     /// Scenarios of this folder instead of the suite's own.
     #[arg(long, value_name = "DIR")]
@@ -54,7 +55,10 @@ pub(super) fn explain(arguments: &Explain) -> ExitCode {
         print(report::explain_rule(rule, &scenarios).trim_end());
         return ExitCode::Conformant;
     }
-    if let Some(scenario) = scenarios.iter().find(|scenario| scenario.id == *what) {
+    let called = |scenario: &&Scenario| {
+        scenario.id == *what || scenario.id.split_once('/').is_some_and(|(_, name)| name == what)
+    };
+    if let Some(scenario) = scenarios.iter().find(called) {
         print(report::explain_scenario(scenario).trim_end());
         return ExitCode::Conformant;
     }

@@ -45,7 +45,8 @@ fn complain(error: &LoadError) {
                 say(refusal.render(colours).trim_end());
             }
             let problems: usize = refusals.iter().map(|refusal| refusal.problems.len()).sum();
-            say(&format!("error: {problems} faults in scenarios; no cluster was touched"));
+            let faults = if problems == 1 { "fault" } else { "faults" };
+            say(&format!("error: {problems} {faults} in scenarios; no cluster was touched"));
         }
         LoadError::Unreadable(source) => say(&format!("error: {error}: {source}")),
         error => say(&format!("error: {error}")),

@@ -6,6 +6,11 @@ use serde_json::{Value, json};
 
 use super::policy::Ending;
 
+/// The address of every node and pod: one that is reserved for documentation (RFC 5737). Nothing
+/// listens there; a loopback address would be refused in Endpoints and EndpointSlices, and the
+/// warnings about it would stand in front of those that matter.
+const ADDRESS: &str = "192.0.2.1";
+
 /// The patch of `pods/status` with which the containers of a pod start.
 pub(super) fn running(pod: &Pod, now: Timestamp) -> Value {
     let state = json!({ "running": { "startedAt": now } });
@@ -48,9 +53,9 @@ fn status(pod: &Pod, phase: &str, ready: &str, state: &Value, now: Timestamp) ->
         "status": {
             "phase": phase,
             "startTime": started(pod, now),
-            "hostIP": "127.0.0.1",
-            "podIP": "127.0.0.1",
-            "podIPs": [{ "ip": "127.0.0.1" }],
+            "hostIP": ADDRESS,
+            "podIP": ADDRESS,
+            "podIPs": [{ "ip": ADDRESS }],
             "conditions": conditions,
             "containerStatuses": spec.map(|spec| statuses(&spec.containers)).unwrap_or_default(),
         },
