@@ -6,14 +6,18 @@ use k8s_openapi::api::core::v1::Pod;
 
 use crate::owned;
 
-/// The live pods of an admitted object whose A is not the object's count.
+/// Those of the object's `pods` that live, and whose A is not the object's count.
 ///
 /// The Job controller can create a pod from the template it had before the raise; no read before
 /// Ready can exclude it, so it is found afterwards.
-pub fn misidentified(trainjob: &TrainJob, pods: &[Pod]) -> Vec<PodOfObject> {
+pub fn misidentified<'a>(
+    trainjob: &TrainJob,
+    pods: impl IntoIterator<Item = &'a Pod>,
+) -> Vec<PodOfObject> {
     let Some(Ok(count)) = trainjob.admission_count() else { return Vec::new() };
     let count = count.to_string();
-    owned::live_pods(pods.iter().filter(|pod| owned::admission(pod) != Some(count.as_str())))
+    let differs = |pod: &&Pod| owned::admission(pod) != Some(count.as_str());
+    owned::live_pods(pods.into_iter().filter(differs))
 }
 
 /// The sentence about such a pod: its number and the object's.

@@ -28,6 +28,36 @@ pub struct Owned {
     pub pods: Vec<Pod>,
 }
 
+impl Owned {
+    /// The pods that a chain of controllers owns up to the `TrainJob`, each matched by UID.
+    ///
+    /// A label of any pod can name the object, and so can an owner that controls nothing. Such a pod
+    /// is waited for (RG-04), but its number is not trusted (RG-13), and it is no reason to evict
+    /// the object: the eviction would not end it (EX-05).
+    pub fn owned_through(&self, trainjob: &TrainJob) -> Vec<&Pod> {
+        let uid = trainjob.metadata.uid.as_deref();
+        let jobset = self.jobset.as_ref().filter(|jobset| jobset.controller_uid() == uid);
+        let Some(jobset) = jobset.and_then(|jobset| jobset.metadata.uid.as_deref()) else {
+            return Vec::new();
+        };
+        let of_jobset = |job: &&Job| controller_uid(&job.metadata) == Some(jobset);
+        let jobs: BTreeSet<&str> = self
+            .jobs
+            .iter()
+            .filter(of_jobset)
+            .filter_map(|job| job.metadata.uid.as_deref())
+            .collect();
+        let is_own =
+            |pod: &&Pod| controller_uid(&pod.metadata).is_some_and(|uid| jobs.contains(uid));
+        self.pods.iter().filter(is_own).collect()
+    }
+}
+
+fn controller_uid(metadata: &ObjectMeta) -> Option<&str> {
+    let mut owners = metadata.owner_references.iter().flatten();
+    owners.find(|owner| owner.controller == Some(true)).map(|owner| owner.uid.as_str())
+}
+
 /// Reads all of it, in the order of RG-04.
 pub async fn read(
     client: &Client,

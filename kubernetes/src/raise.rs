@@ -4,8 +4,6 @@ use std::collections::BTreeSet;
 
 use dispatch_contract::resources::{JobSet, ReplicatedJob, TrainJob};
 use dispatch_contract::{AdmissionCount, names};
-use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use serde_json::{Value, json};
 use thiserror::Error;
@@ -64,7 +62,7 @@ pub fn next(trainjob: &TrainJob, owned: &Owned) -> Result<Next, NoNext> {
             see(format!("the runtime patch for {job}"), text);
         }
     }
-    for pod in owned_through(trainjob, owned) {
+    for pod in owned.owned_through(trainjob) {
         if let Some(text) = owned::admission(pod) {
             see(format!("the pod {}", pod.name_any()), text);
         }
@@ -72,25 +70,6 @@ pub fn next(trainjob: &TrainJob, owned: &Owned) -> Result<Next, NoNext> {
     let highest = highest.ok_or(NoNext::NoneReadable { unreadable: unreadable.clone() })?;
     let to = highest.next().ok_or(NoNext::TooHigh { highest })?;
     Ok(Next { to, unreadable })
-}
-
-/// The pods that a chain of controllers owns up to the `TrainJob`, by UID. Only these are trusted
-/// with a number: labels of any pod can name the object.
-fn owned_through<'a>(trainjob: &TrainJob, owned: &'a Owned) -> Vec<&'a Pod> {
-    let uid = trainjob.metadata.uid.as_deref().unwrap_or_default();
-    let Some(jobset) = owned.jobset.as_ref().filter(|jobset| jobset.controller_uid() == Some(uid))
-    else {
-        return Vec::new();
-    };
-    let jobset_uid = jobset.metadata.uid.as_deref().unwrap_or_default();
-    let jobs: BTreeSet<&str> = owned
-        .jobs
-        .iter()
-        .filter(|job: &&Job| owned::is_owned_by(&job.metadata, jobset_uid))
-        .filter_map(|job| job.metadata.uid.as_deref())
-        .collect();
-    let is_ours = |pod: &&Pod| jobs.iter().any(|uid| owned::is_owned_by(&pod.metadata, uid));
-    owned.pods.iter().filter(is_ours).collect()
 }
 
 /// The replicated jobs whose pods are to carry A: those of the `JobSet` where there is one, and
@@ -314,6 +293,15 @@ mod tests {
         .unwrap()
     }
 
+    /// As [`with_pod`], for a pod that names the Job as an owner that does not control it.
+    fn with_uncontrolled_pod(a: &str) -> Owned {
+        let mut owned = with_pod("u", "job", a);
+        for owner in owned.pods[0].metadata.owner_references.iter_mut().flatten() {
+            owner.controller = None;
+        }
+        owned
+    }
+
     fn with_pod(owner_of_jobset: &str, owner_of_pod: &str, a: &str) -> Owned {
         let owner = |kind: &str, uid: &str| {
             json!([{"apiVersion": "x", "kind": kind, "name": "o",
@@ -346,6 +334,8 @@ mod tests {
         trainjob(Some("1"), &[("node", "1")]), with_pod("u", "other", "7"), 2)]
     #[case::a_pod_of_another_objects_jobset_is_not_trusted(
         trainjob(Some("1"), &[("node", "1")]), with_pod("another", "job", "7"), 2)]
+    #[case::a_pod_without_a_controller_is_not_trusted(
+        trainjob(Some("1"), &[("node", "1")]), with_uncontrolled_pod("7"), 2)]
     #[case::unreadable_values_are_ignored(
         trainjob(Some("01"), &[("node", "2")]), with_pod("u", "job", "-1"), 3)]
     fn the_next_number_follows_the_highest(

@@ -81,7 +81,7 @@ fn violation(object: &Object) -> Option<String> {
     if !trainjob.is_opened() {
         return Some("admitted, and the TrainJob was never opened".to_owned());
     }
-    let pods = identity::misidentified(trainjob, &object.owned.pods);
+    let pods = identity::misidentified(trainjob, object.owned.owned_through(trainjob));
     if pods.is_empty() {
         return None;
     }

@@ -68,7 +68,7 @@ fn assert_due(facts: &Facts) -> Decision {
     assert_eq!(decision.name(), due(facts), "{decision:?} from {facts:?}");
     if let Decision::Wait(reason) = &decision {
         let message = reason.to_string();
-        let living = matches!(facts.pods, Pods::Terminating | Pods::OwnNumber | Pods::OtherNumber);
+        let living = !matches!(facts.pods, Pods::None | Pods::Over);
         if living && facts.owner == OwnerIs::Dispatch && facts.jobset != JobSetIs::Stranger {
             assert!(message.contains("the pod p ("), "{message}");
         }
@@ -98,6 +98,7 @@ fn whatever_state_the_workload_is_in(
         Facts { gate: Gate::Ours, opened: false, ..quiet },
         Facts { pods: Pods::OtherNumber, ..quiet },
         Facts { pods: Pods::OtherNumber, retries: 3, ..quiet },
+        Facts { pods: Pods::Strange, ..quiet },
         Facts { pods: Pods::Terminating, ..quiet },
         Facts { ended: Ended::Condition, ..quiet },
         Facts { ended: Ended::Marked, ..quiet },
@@ -203,6 +204,16 @@ fn the_reasons_to_wait_are_said() {
         let said = said(facts);
         assert!(said.starts_with(expected), "`{said}` does not begin with `{expected}`");
     }
+}
+
+/// The eviction would not end it, and what runs is healthy.
+#[test]
+fn a_strangers_pod_evicts_nothing_and_is_waited_for_before_the_next_execution() {
+    let running =
+        Facts { admitted: true, suspended: false, jobset: JobSetIs::Running, ..Facts::default() };
+    assert_eq!(assert_due(&Facts { pods: Pods::Strange, ..running }).name(), "nothing");
+    assert_eq!(assert_due(&Facts { pods: Pods::OtherNumber, ..running }).name(), "heal");
+    assert_eq!(assert_due(&Facts { pods: Pods::Strange, ..Facts::default() }).name(), "wait");
 }
 
 #[test]

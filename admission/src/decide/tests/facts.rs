@@ -78,6 +78,8 @@ pub(super) enum Pods {
     Terminating,
     OwnNumber,
     OtherNumber,
+    /// One that somebody else made, with the label of the object's pods and without a number.
+    Strange,
 }
 
 /// One combination.
@@ -280,6 +282,12 @@ impl Facts {
             Pods::Terminating => ("Running", true, COUNT),
             Pods::OwnNumber => ("Running", false, COUNT),
             Pods::OtherNumber => ("Running", false, COUNT - 1),
+            Pods::Strange => {
+                return vec![read(json!({
+                    "metadata": {"name": "p", "uid": "pu", "labels": {names::JOBSET_NAME: "t"}},
+                    "status": {"phase": "Running"},
+                }))];
+            }
         };
         let deletion = terminating.then_some("2026-01-01T00:00:00Z");
         vec![read(json!({
