@@ -1,5 +1,6 @@
 //! `check`: judges a stored history again.
 
+use std::error::Error as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -26,7 +27,8 @@ pub(super) fn run(arguments: Arguments) -> ExitCode {
     let history = match read_file(&arguments.history) {
         Ok(history) => history,
         Err(error) => {
-            say(&format!("error: {error}"));
+            let cause = error.source().map(|it| format!(": {it}")).unwrap_or_default();
+            say(&format!("error: {error}{cause}"));
             return ExitCode::Usage;
         }
     };

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::policy::Ending;
 
 /// The address of every node and pod: one that is reserved for documentation (RFC 5737). Nothing
-/// listens there; a loopback address would be refused in Endpoints and EndpointSlices, and the
-/// warnings about it would stand in front of those that matter.
+/// listens there; a loopback address would be refused in Endpoints and `EndpointSlices`, and
+/// the warnings about it would stand in front of those that matter.
 const ADDRESS: &str = "192.0.2.1";
 
 /// The patch of `pods/status` with which the containers of a pod start.
