@@ -145,7 +145,10 @@ fn status(arguments: &Status) -> Result<ExitCode, ClusterError> {
                 if state.phase == Phase::Failed {
                     code = ExitCode::Environment;
                 }
-                state.failure.into_iter().for_each(complain);
+                if let Some(failure) = state.failure {
+                    say(&format!("why {name} failed:"));
+                    complain(failure);
+                }
             }
             None => return Err(ClusterError::NotRunning { name }),
         }
