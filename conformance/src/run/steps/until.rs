@@ -5,7 +5,8 @@ use std::time::Duration;
 use dispatch_contract::rules::RuleId;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use crate::history::SubjectChange;
+use crate::history::{History, SubjectChange};
+use crate::rules::{Verdict, causes_first, judge};
 use crate::run::error::StepError;
 use crate::run::explain::explain;
 use crate::run::observer::{Observer, Progress};
@@ -17,6 +18,10 @@ const TELL_EVERY: Duration = Duration::from_secs(2);
 
 /// After how many of these nothing that changed is told too.
 const TELL_AGAIN: u32 = 10;
+
+/// How often what was recorded is judged meanwhile. What breaks a rule at two such times in a row is
+/// not a matter of watches that have yet to deliver, and a wait that lasts so long is in vain.
+const JUDGE_EVERY: Duration = Duration::from_secs(3);
 
 pub(super) async fn run(
     stage: &mut Stage<'_>,
@@ -48,6 +53,10 @@ async fn true_at_last(
     tell.set_missed_tick_behavior(MissedTickBehavior::Delay);
     tell.tick().await;
     let mut told = (String::new(), 0);
+    let mut look = interval(JUDGE_EVERY);
+    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    look.tick().await;
+    let mut broken = None;
     while fact.is_so(&stage.record.history) != Truth::True {
         tokio::select! {
             read = stage.record.read_next() => read?,
@@ -55,6 +64,17 @@ async fn true_at_last(
                 let (replica, pid, why) = died;
                 stage.record.subject(replica, SubjectChange::Died, pid).await?;
                 return Err(StepError::failed(why));
+            }
+            _ = look.tick() => {
+                let now = broken_rule(&stage.record.history);
+                match now {
+                    Some((rule, because)) if broken == Some(rule) => {
+                        return Err(StepError::failed(format!(
+                            "waited for no longer, since {rule} is broken: {because}"
+                        )));
+                    }
+                    now => broken = now.map(|(rule, _)| rule),
+                }
             }
             _ = tell.tick() => {
                 let now = explain(fact, &stage.record.history);
@@ -69,7 +89,36 @@ async fn true_at_last(
     Ok(())
 }
 
+/// The rule that is broken by now, the likely cause first, and how. What is broken stays so,
+/// whatever comes: no judge takes a break back for what happens later.
+fn broken_rule(history: &History) -> Option<(RuleId, String)> {
+    let judgements = judge(history);
+    let first = *causes_first(&judgements).first()?;
+    match &first.verdict {
+        Verdict::Fail { because, .. } => Some((first.rule, because.clone())),
+        _ => None,
+    }
+}
+
 /// What is waited for, as the scenario has it.
 fn what(step: &Step) -> &str {
     step.text.strip_prefix("until: ").unwrap_or(&step.text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::told::Told;
+
+    #[test]
+    fn a_rule_that_is_broken_is_named_with_what_broke_it() {
+        let (rule, because) = broken_rule(&Told::kueue().waits().sets("Ready").history()).unwrap();
+        assert_eq!(rule.as_str(), "RG-05");
+        assert!(because.contains("became Ready"), "{because}");
+    }
+
+    #[test]
+    fn while_no_rule_is_broken_there_is_none() {
+        assert_eq!(broken_rule(&Told::kueue().runs().history()), None);
+    }
 }
