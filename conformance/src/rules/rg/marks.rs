@@ -64,7 +64,7 @@ fn not_while_marked(case: &Case<'_>) -> Verdict {
 
 fn judge(case: &Case<'_>, against: fn(&TrainJob) -> Option<&'static str>) -> Verdict {
     let mut seen = false;
-    for family in &case.objects {
+    for family in case.objects.iter().chain(&case.probes) {
         for ready in &family.readies {
             let Some(version) = known_at(family, ready) else { continue };
             seen = true;
@@ -95,8 +95,8 @@ mod tests {
     use rstest::rstest;
     use serde_json::json;
 
-    use crate::history::History;
-    use crate::history::told::Told;
+    use crate::history::told::{CHECK, Told};
+    use crate::history::{History, Kind};
     use crate::rules::tests::assert_verdict;
 
     fn marked(mark: &str) -> Told {
@@ -113,6 +113,28 @@ mod tests {
         Told::kueue().starts().reserves().raises(1).sets("Ready").history()
     }
 
+    /// Kueue gave a probe quota, and the controller let it pass.
+    fn probe() -> History {
+        let mut told = Told::kueue();
+        told.create(
+            Kind::TrainJob,
+            json!({"metadata": {"name": "dispatch-probe-1", "namespace": "ns", "uid": "probe",
+                "labels": {names::PROBE: "true"},
+                "annotations": {names::ADMISSION_GATED_BY: names::GATE}},
+                "spec": {"suspend": true, "runtimePatches": [
+                    {"manager": names::RUNTIME_PATCH_MANAGER}]}}),
+        );
+        let workload = |state: &str| {
+            json!({"metadata": {"name": "probe", "namespace": "ns", "uid": "probe-workload",
+                "ownerReferences": [{"kind": "TrainJob", "name": "dispatch-probe-1",
+                    "uid": "probe", "controller": true}]},
+                "status": {"conditions": [{"type": "QuotaReserved", "status": "True"}],
+                    "admissionChecks": [{"name": CHECK, "state": state, "message": ""}]}})
+        };
+        told.create(Kind::Workload, workload("Pending"));
+        told.change(Kind::Workload, "probe", |it| *it = workload("Ready")).history()
+    }
+
     fn not_opened() -> History {
         let mut told = Told::kueue();
         told.waits().trainjob(|it| {
@@ -125,6 +147,7 @@ mod tests {
     #[case::by_the_rules(Told::kueue().runs().history(), "pass")]
     #[case::gated_and_pending(Told::kueue().starts().history(), "n/a")]
     #[case::gated(gated(), "it carried dispatch's gate")]
+    #[case::gated_probe(probe(), "it carried dispatch's gate")]
     #[case::without_the_mark(not_opened(), "it lacked the opened mark")]
     fn the_check_waits_for_open(#[case] history: History, #[case] expected: &str) {
         assert_verdict("RG-12", &history, expected);

@@ -17,12 +17,18 @@
 //! # A history that breaks it
 //! A pod of execution 1 is Terminating; A is raised to 2 and the check becomes Ready.
 
-use dispatch_contract::resources::Conditions;
+use std::collections::BTreeMap;
+
+use dispatch_contract::resources::{CheckState, Conditions, Workload};
 use k8s_openapi::api::batch::v1::Job;
 
 use crate::history::{Kind, Trail, Version};
-use crate::rules::case::{Case, Family, Ready};
+use crate::rules::case::{self, Case, Family, Ready};
+use crate::rules::span::{Spans, overdue};
 use crate::rules::{Judge, Verdict};
+
+/// How many pods a message has to name at most.
+const NAMED: usize = 10;
 
 pub(in crate::rules) const RG_04: Judge = Judge {
     rule: "RG-04",
@@ -37,6 +43,9 @@ pub(in crate::rules) const RG_04: Judge = Judge {
 fn judge(case: &Case<'_>) -> Verdict {
     let mut seen = false;
     for family in &case.objects {
+        if let Some(broken) = unnamed(case, family) {
+            return broken;
+        }
         for ready in &family.readies {
             seen = true;
             let read = read_by(family, ready);
@@ -50,6 +59,45 @@ fn judge(case: &Case<'_>) -> Verdict {
         }
     }
     Verdict::pass_if_seen(seen, "Ready on a Workload of dispatch's")
+}
+
+/// A check that waits while pods live and does not name them, for longer than the controller has.
+fn unnamed(case: &Case<'_>, family: &Family<'_>) -> Option<Verdict> {
+    let lacks = |workload: &&'_ Trail, check: &str| {
+        let mut live: BTreeMap<&str, &str> = BTreeMap::new();
+        let mut at: Option<&Workload> = None;
+        let mut spans = Spans::default();
+        for (trail, version) in case::merged([*workload].into_iter().chain(family.pods.clone())) {
+            match trail.kind {
+                Kind::Pod if trail.lives_at(version.order) => {
+                    live.insert(&trail.uid, &trail.name);
+                }
+                Kind::Pod => {
+                    live.remove(trail.uid.as_str());
+                }
+                _ => at = version.workload().filter(|_| !version.is_deletion()),
+            }
+            let waits = at.filter(|it| case::may_act(it).is_ok()).and_then(|it| it.check(check));
+            let waits = waits.filter(|it| it.state == CheckState::Pending);
+            let lacks = waits.is_some_and(|it| !names_enough(&it.message, &live));
+            spans.tell(lacks, version.at, version.seq);
+        }
+        overdue(case, &spans.done())
+    };
+    family.workloads.iter().find_map(|workload| {
+        let late = case.checks.iter().find_map(|check| lacks(workload, check))?;
+        let because = format!(
+            "the check of Workload {} waited while pods lived, and its message did not name them",
+            workload.name
+        );
+        Some(Verdict::fail(because, [late.seq]))
+    })
+}
+
+/// Whether a message names the pods that live, or ten of them.
+fn names_enough(message: &str, live: &BTreeMap<&str, &str>) -> bool {
+    live.is_empty()
+        || live.values().filter(|name| message.contains(**name)).count() >= live.len().min(NAMED)
 }
 
 /// The order by which everything that is at Ready had to be seen: the readings before the raise,
@@ -127,7 +175,7 @@ mod tests {
 
     use crate::history::History;
     use crate::history::Kind;
-    use crate::history::told::{NAME, Told};
+    use crate::history::told::{NAME, Told, set_check};
     use crate::rules::tests::assert_verdict;
 
     fn evicted() -> Told {
@@ -148,6 +196,15 @@ mod tests {
     #[case::by_the_rules(goes_on(evicted().pod_goes("pod-1")), "pass")]
     #[case::ended_pods_do_not_count(goes_on(evicted().pod_ends("pod-1", "Failed")), "pass")]
     #[case::nothing_is_ready(evicted().history(), "pass")]
+    #[case::nobody_is_told(
+        evicted().seconds(11).history(), "its message did not name them")]
+    #[case::everybody_is_told(
+        evicted().workload(|it| set_check(it, "Pending", "waits for pod-1")).seconds(60).history(),
+        "pass")]
+    #[case::told_in_time(
+        evicted().seconds(9).workload(|it| set_check(it, "Pending", "waits for pod-1"))
+            .seconds(60).history(),
+        "pass")]
     #[case::nobody_waits(Told::kueue().starts().history(), "n/a")]
     #[case::a_terminating_pod(a_terminating_pod(), "while its pod pod-1 is Terminating")]
     #[case::a_pod_of_any_age(
