@@ -9,9 +9,9 @@ use clap::Args;
 use super::scenarios::{self, Source};
 use super::terminal::{print, say};
 use crate::exit_code::ExitCode;
-use crate::history::{Begin, History, read_file};
+use crate::history::{self, Begin, EndedBy, Event, History, What, read_file};
 use crate::report::{self, RunReport, ScenarioReport, ScenarioResult};
-use crate::scenario::Scenario;
+use crate::scenario::{self, Scenario};
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
@@ -47,6 +47,10 @@ pub(super) fn run(arguments: Arguments) -> ExitCode {
             return ExitCode::Usage;
         }
     };
+    if let Err(why) = agrees(scenario, begin, &history) {
+        say(&format!("error: {}", report::plain(&why)));
+        return ExitCode::Usage;
+    }
     let run = judged(scenario, begin, &history, arguments.history);
     for report in &run.scenarios {
         print(report::scenario(&run, report).trim_end());
@@ -66,6 +70,27 @@ fn of_history<'a>(scenarios: &'a [Scenario], begin: &Begin) -> Result<&'a Scenar
         ));
     }
     Ok(scenario)
+}
+
+/// Whether the history can be one of this scenario: a file that somebody changed may say anything.
+fn agrees(scenario: &Scenario, begin: &Begin, history: &History) -> Result<(), String> {
+    let same_mode = match scenario.given.mode {
+        scenario::Mode::Kueue => begin.mode == history::Mode::Kueue,
+    };
+    if !same_mode {
+        return Err(format!("`{}` is not played in the mode that the history names", scenario.id));
+    }
+    let is_end = |event: &&Event| matches!(event.what, What::StepEnded(_));
+    let ended = history.events().iter().filter(is_end).count();
+    let finished = history.end().is_some_and(|end| end.why == EndedBy::Finished);
+    let steps = scenario.steps.len();
+    if finished && history.gaps().next().is_none() && ended != steps {
+        return Err(format!(
+            "the history says that the scenario was played to its end, and {ended} of its {steps} \
+             steps ended"
+        ));
+    }
+    Ok(())
 }
 
 fn judged(scenario: &Scenario, begin: &Begin, history: &History, file: PathBuf) -> RunReport {
@@ -89,5 +114,25 @@ fn judged(scenario: &Scenario, begin: &Begin, history: &History, file: PathBuf) 
         scenarios: vec![report],
         took,
         interrupted: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+    use crate::history::told::Told;
+
+    #[rstest]
+    #[case::another_mode(Told::plain().history(), "is not played in the mode")]
+    #[case::without_its_steps(Told::kueue().history(), "and 0 of its")]
+    fn a_history_that_contradicts_its_scenario_is_refused(
+        #[case] history: History,
+        #[case] expected: &str,
+    ) {
+        let scenarios = scenarios::load(&Source::Embedded).unwrap();
+        let refusal = agrees(&scenarios[0], history.begin().unwrap(), &history).unwrap_err();
+        assert!(refusal.contains(expected), "{refusal}");
     }
 }

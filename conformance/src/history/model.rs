@@ -164,6 +164,10 @@ impl History {
         let Some(order) = event.order else {
             return self.add_gap(event.seq, Some(kind), "the version has no order");
         };
+        if !agrees_with_itself(order, version) {
+            let why = format!("a version of {kind} {} contradicts itself", version.name);
+            self.add_gap(event.seq, Some(kind), why);
+        }
         let object = Object::read(kind, &version.object);
         if let Object::Unreadable(why) = &object {
             let why = format!("{kind} {} does not have the shape of its kind: {why}", version.name);
@@ -199,6 +203,18 @@ impl History {
         }
         place
     }
+}
+
+/// Whether the event of a version says of it what the object itself says.
+fn agrees_with_itself(order: u64, version: &ObjectVersion) -> bool {
+    let metadata = &version.object["metadata"];
+    let says = |key: &str, text: &str| metadata[key].as_str().is_none_or(|it| it == text);
+    let kind = version.object["kind"].as_str();
+    version.resource_version == order.to_string()
+        && says("resourceVersion", &version.resource_version)
+        && says("uid", &version.uid)
+        && says("name", &version.name)
+        && kind.is_none_or(|kind| kind == version.kind.as_str())
 }
 
 /// The run.

@@ -17,6 +17,11 @@ pub(super) const EVENTS: usize = 2_000_000;
 /// The greatest length of the file.
 pub(super) const FILE_BYTES: u64 = 4 << 30;
 
+/// How far the two clocks of a history may be apart, in milliseconds.
+const CLOCKS_APART_MS: i128 = 5_000;
+
+const CLOCK_JUMPED: &str = "the clock was set while the run lasted, so that its times say nothing";
+
 /// A file is not a history that can be judged.
 #[derive(Debug, Error)]
 pub enum ReadError {
@@ -106,6 +111,10 @@ pub fn read(input: impl BufRead, path: &Path) -> Result<History, ReadError> {
     if history.end().is_none() {
         history.push_gap(None, "the history has no end: the run that wrote it was cut off");
     }
+    let open = history.calls().iter().find(|call| call.answered.is_none());
+    if let Some(number) = open.map(|call| call.invoked.call) {
+        history.push_gap(None, &format!("what became of call {number} was not recorded"));
+    }
     Ok(history)
 }
 
@@ -127,8 +136,22 @@ fn add(
         let why = format!("events {next_seq} to {} are missing", seq - 1);
         history.push_gap(None, &why);
     }
+    if let Some(begin) = history.events().first()
+        && clocks_differ(begin, &event)
+        && !history.gaps().any(|(_, gap)| gap.why == CLOCK_JUMPED)
+    {
+        history.push_gap(None, CLOCK_JUMPED);
+    }
     history.push(event);
     Ok(seq.saturating_add(1))
+}
+
+/// Whether more or less time passed since the first event by the wall clock, which the times of rules
+/// are told by, than by the clock that is never set.
+fn clocks_differ(begin: &Event, event: &Event) -> bool {
+    let by_wall = event.at.duration_since(begin.at).as_millis();
+    let steadily = (i128::from(event.elapsed_ns) - i128::from(begin.elapsed_ns)) / 1_000_000;
+    (by_wall - steadily).abs() > CLOCKS_APART_MS
 }
 
 struct Reader<'a, R> {

@@ -324,3 +324,39 @@ fn a_call_is_found_with_what_became_of_it() {
     assert!(calls[1].invoked_order < calls[1].answered_order());
     assert!(calls[2].answered.is_none() && calls[2].ok().is_none());
 }
+
+#[rstest]
+#[case::its_number(|version: &mut ObjectVersion| version.resource_version = "7".to_owned())]
+#[case::its_objects_number(
+    |version: &mut ObjectVersion| version.object["metadata"]["resourceVersion"] = json!("7"))]
+#[case::its_uid(|version: &mut ObjectVersion| version.object["metadata"]["uid"] = json!("other"))]
+#[case::its_name(|version: &mut ObjectVersion| version.name = "other".to_owned())]
+#[case::its_kind(|version: &mut ObjectVersion| version.object["kind"] = json!("Lease"))]
+fn a_version_that_contradicts_itself_is_a_gap_of_its_kind(#[case] change: fn(&mut ObjectVersion)) {
+    let mut told = Told::kueue();
+    told.runs();
+    let pod = told.events.iter_mut().find_map(|event| match &mut event.what {
+        What::Version(version) if version.kind == Kind::Pod => Some(version),
+        _ => None,
+    });
+    change(pod.unwrap());
+    let history = told.history();
+    let gap = history.gaps().next().unwrap().1.clone();
+    assert_eq!(gap.kind, Some(Kind::Pod));
+    assert!(gap.why.ends_with("contradicts itself"), "{}", gap.why);
+}
+
+#[test]
+fn an_answer_that_is_missing_is_a_gap() {
+    let history = Told::kueue().calls(Verb::Open).history();
+    let read = reads(&write(history.events())).unwrap();
+    assert_eq!(gaps(&read), ["what became of call 1 was not recorded"]);
+}
+
+#[test]
+fn a_clock_that_was_set_is_a_gap() {
+    let history = Told::kueue().seconds(-60).waits().history();
+    let read = reads(&write(history.events())).unwrap();
+    let expected = "the clock was set while the run lasted, so that its times say nothing";
+    assert_eq!(gaps(&read), [expected]);
+}
