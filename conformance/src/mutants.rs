@@ -6,8 +6,17 @@
 //! writes) and keeps the others, so that nothing else in it is broken.
 
 mod blind_to_pods;
+mod count_alone;
 mod deaf_to_eviction;
+mod deaf_to_foreign;
+mod deaf_to_trainer;
+mod forgets_the_end;
 mod lone_merge_patch;
+mod never_ready;
+mod raises_once;
+mod ready_before_raise;
+mod silent_about_pods;
+mod trusts_labels;
 
 use dispatch_admission::{Environment, Parts};
 use thiserror::Error;
@@ -28,8 +37,20 @@ pub struct Mutant {
 }
 
 /// Every broken controller.
-pub const MUTANTS: &[Mutant] =
-    &[blind_to_pods::MUTANT, deaf_to_eviction::MUTANT, lone_merge_patch::MUTANT];
+pub const MUTANTS: &[Mutant] = &[
+    blind_to_pods::MUTANT,
+    count_alone::MUTANT,
+    deaf_to_eviction::MUTANT,
+    deaf_to_foreign::MUTANT,
+    deaf_to_trainer::MUTANT,
+    forgets_the_end::MUTANT,
+    lone_merge_patch::MUTANT,
+    never_ready::MUTANT,
+    raises_once::MUTANT,
+    ready_before_raise::MUTANT,
+    silent_about_pods::MUTANT,
+    trusts_labels::MUTANT,
+];
 
 /// There is no broken controller of this name.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -96,6 +117,15 @@ mod told {
         Object { trainjob, runtime: None, owned: below }
     }
 
+    /// The object's Workload has quota and waits at the check, and nothing of the object runs.
+    pub(super) fn quiet() -> Snapshot {
+        let mut snapshot = snapshot(&[]);
+        if let Owner::Dispatch(object) = &mut snapshot.owner {
+            object.owned.pods.clear();
+        }
+        snapshot
+    }
+
     /// The object's Workload has quota and waits at the check; these conditions are True beside.
     pub(super) fn snapshot(conditions: &[&str]) -> Snapshot {
         let conditions = conditions.iter().chain(&["QuotaReserved"]);
@@ -117,17 +147,40 @@ mod told {
 
 #[cfg(test)]
 mod tests {
+    use dispatch_contract::names as fields;
     use rstest::rstest;
+    use serde_json::json;
 
     use super::*;
     use crate::history::History;
-    use crate::history::told::{Told, raise};
+    use crate::history::Kind;
+    use crate::history::told::{CHECK, Told, raise};
     use crate::rules::{causes_first, judge};
 
     /// Preempted, with a pod that lingers.
     fn evicted() -> Told {
         let mut told = Told::kueue();
         told.runs().evicts().suspends().pod_terminates("pod-1");
+        told
+    }
+
+    /// Somebody else's `TrainJob`, whose Workload has quota.
+    fn foreign() -> Told {
+        let mut told = Told::kueue();
+        told.create(
+            Kind::TrainJob,
+            json!({"metadata": {"name": "theirs", "namespace": "ns", "uid": "theirs",
+                "labels": {fields::MANAGED: "true"}}, "spec": {"suspend": true}}),
+        );
+        told.create(
+            Kind::Workload,
+            json!({"metadata": {"name": "foreign", "namespace": "ns", "uid": "foreign",
+                "ownerReferences": [{"kind": "TrainJob", "name": "theirs", "uid": "theirs",
+                    "controller": true}]},
+                "status": {
+                    "conditions": [{"type": "QuotaReserved", "status": "True"}],
+                    "admissionChecks": [{"name": CHECK, "state": "Pending", "message": ""}]}}),
+        );
         told
     }
 
@@ -145,6 +198,35 @@ mod tests {
             raise(it, 1);
             it["spec"]["runtimePatches"].as_array_mut().unwrap().remove(0);
         }).seconds(60).history())]
+    #[case::count_alone(
+        "count-alone",
+        Told::kueue().waits().trainjob(|it| {
+            it["metadata"]["annotations"][fields::ADMISSION_COUNT] = json!("1");
+        }).history())]
+    #[case::deaf_to_foreign("deaf-to-foreign", foreign().seconds(11).history())]
+    #[case::deaf_to_trainer(
+        "deaf-to-trainer",
+        Told::kueue().waits().raises(1).sets("Ready").takes_over(1).admits().resumes()
+            .pod("pod-1", "1").history())]
+    #[case::forgets_the_end(
+        "forgets-the-end",
+        Told::kueue().runs().pod_ends("pod-1", "Failed").ends("Failed").seconds(11).history())]
+    #[case::never_ready("never-ready", Told::kueue().waits().seconds(11).history())]
+    #[case::raises_once(
+        "raises-once",
+        Told::kueue().runs().is_preempted(1).reserves().sets("Ready").admits().resumes()
+            .pod("again", "1").history())]
+    #[case::ready_before_raise(
+        "ready-before-raise",
+        Told::kueue().waits().sets("Ready").raises(1).admits().resumes().pod("pod-1", "0")
+            .history())]
+    #[case::silent_about_pods(
+        "silent-about-pods", evicted().unreserves().reserves().seconds(11).history())]
+    #[case::trusts_labels(
+        "trusts-labels",
+        foreign().change(Kind::TrainJob, "theirs", |it| {
+            it["spec"]["runtimePatches"] = json!([{"manager": fields::RUNTIME_PATCH_MANAGER}]);
+        }).history())]
     fn what_a_mutant_does_breaks_its_own_rule_first(#[case] name: &str, #[case] history: History) {
         let judgements = judge(&history);
         let broken: Vec<_> =
@@ -174,10 +256,6 @@ mod tests {
     #[test]
     fn an_unknown_mutant_is_refused_with_those_that_are() {
         let error = find("x").unwrap_err().to_string();
-        assert_eq!(
-            error,
-            "there is no broken controller `x`; there are blind-to-pods, deaf-to-eviction, \
-             lone-merge-patch"
-        );
+        assert_eq!(error, format!("there is no broken controller `x`; there are {}", names()));
     }
 }

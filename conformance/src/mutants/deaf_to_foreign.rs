@@ -1,0 +1,55 @@
+//! The controller that knows dispatch's jobs alone.
+//!
+//! The check stands on the whole `ClusterQueue`. Who answers for dispatch's jobs and leaves the
+//! others alone stops everybody else's.
+
+use std::sync::Arc;
+
+use dispatch_admission::{Contract, Decide, Decision, Environment, Parts, Snapshot, Standstill};
+
+use super::Mutant;
+
+pub(super) const MUTANT: Mutant = Mutant {
+    name: "deaf-to-foreign",
+    about: "leaves the check of a Workload alone that is not dispatch's",
+    breaks: &["RG-02"],
+    caught_by: &["readmission/foreign-workload"],
+    parts,
+};
+
+fn parts(environment: &Environment) -> Parts {
+    Parts { decide: Arc::new(DeafToForeign), ..Parts::reference(environment) }
+}
+
+struct DeafToForeign;
+
+impl Decide for DeafToForeign {
+    fn decide(&self, snapshot: &Snapshot) -> Decision {
+        match Contract.decide(snapshot) {
+            Decision::PassThrough => Decision::Nothing(Standstill::Decided),
+            decision => decision,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dispatch_admission::Owner;
+
+    use super::super::told::{quiet, snapshot};
+    use super::*;
+
+    #[test]
+    fn it_does_nothing_where_the_contract_lets_pass() {
+        let mut foreign = quiet();
+        foreign.owner = Owner::Foreign;
+        assert_eq!(Contract.decide(&foreign), Decision::PassThrough);
+        assert!(matches!(DeafToForeign.decide(&foreign), Decision::Nothing(_)));
+    }
+
+    #[test]
+    fn everything_else_it_does_as_the_contract_says() {
+        assert_eq!(DeafToForeign.decide(&snapshot(&[])), Contract.decide(&snapshot(&[])));
+        assert_eq!(DeafToForeign.decide(&quiet()), Contract.decide(&quiet()));
+    }
+}

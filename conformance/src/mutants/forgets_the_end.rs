@@ -1,0 +1,59 @@
+//! The controller that goes by the conditions of the `TrainJob`.
+//!
+//! Trainer drops the condition of a failed `TrainJob` with its `JobSet`. Without a mark of its own
+//! nothing remembers the end, and the job runs again.
+
+use std::sync::Arc;
+
+use dispatch_admission::{Contract, Decide, Decision, Environment, Parts, Snapshot, Standstill};
+
+use super::Mutant;
+
+pub(super) const MUTANT: Mutant = Mutant {
+    name: "forgets-the-end",
+    about: "does not suspend and mark an object that ended",
+    breaks: &["CA-07"],
+    caught_by: &["executions/ended-stays-ended"],
+    parts,
+};
+
+fn parts(environment: &Environment) -> Parts {
+    Parts { decide: Arc::new(ForgetsTheEnd), ..Parts::reference(environment) }
+}
+
+struct ForgetsTheEnd;
+
+impl Decide for ForgetsTheEnd {
+    fn decide(&self, snapshot: &Snapshot) -> Decision {
+        match Contract.decide(snapshot) {
+            Decision::MarkEnded { .. } => Decision::Nothing(Standstill::Over),
+            decision => decision,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dispatch_admission::{At, Owner};
+    use dispatch_contract::resources::TrainJob;
+    use serde_json::json;
+
+    use super::super::told::{quiet, snapshot};
+    use super::*;
+
+    #[test]
+    fn it_does_nothing_where_the_contract_marks() {
+        let mut ended = quiet();
+        let Owner::Dispatch(object) = &mut ended.owner else { panic!("it is dispatch's") };
+        let mut raw = serde_json::to_value(&object.trainjob.object).unwrap();
+        raw["status"] = json!({"conditions": [{"type": "Failed", "status": "True"}]});
+        object.trainjob = At::read(serde_json::from_value::<TrainJob>(raw).unwrap()).unwrap();
+        assert!(matches!(Contract.decide(&ended), Decision::MarkEnded { .. }));
+        assert!(matches!(ForgetsTheEnd.decide(&ended), Decision::Nothing(_)));
+    }
+
+    #[test]
+    fn everything_else_it_does_as_the_contract_says() {
+        assert_eq!(ForgetsTheEnd.decide(&snapshot(&[])), Contract.decide(&snapshot(&[])));
+    }
+}
