@@ -9,7 +9,6 @@ mod blind_to_pods;
 mod count_alone;
 mod deaf_to_eviction;
 mod deaf_to_foreign;
-mod deaf_to_trainer;
 mod forgets_the_end;
 mod lone_merge_patch;
 mod never_ready;
@@ -42,7 +41,6 @@ pub const MUTANTS: &[Mutant] = &[
     count_alone::MUTANT,
     deaf_to_eviction::MUTANT,
     deaf_to_foreign::MUTANT,
-    deaf_to_trainer::MUTANT,
     forgets_the_end::MUTANT,
     lone_merge_patch::MUTANT,
     never_ready::MUTANT,
@@ -204,10 +202,6 @@ mod tests {
             it["metadata"]["annotations"][fields::ADMISSION_COUNT] = json!("1");
         }).history())]
     #[case::deaf_to_foreign("deaf-to-foreign", foreign().seconds(11).history())]
-    #[case::deaf_to_trainer(
-        "deaf-to-trainer",
-        Told::kueue().waits().raises(1).sets("Ready").takes_over(1).admits().resumes()
-            .pod("pod-1", "1").history())]
     #[case::forgets_the_end(
         "forgets-the-end",
         Told::kueue().runs().pod_ends("pod-1", "Failed").ends("Failed").seconds(11).history())]
