@@ -18,8 +18,8 @@ use kube::runtime::controller::{Action, Config, applier};
 use kube::runtime::reflector::{ObjectRef, Store};
 use serde_json::{Value, json};
 
-use crate::controller::Environment;
 use crate::lease::Claim;
+use crate::parts::Environment;
 use crate::triggers::{Queue, WatchedCheck};
 
 /// After how long a failed write is made again.

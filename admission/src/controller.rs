@@ -1,4 +1,4 @@
-//! The running controller: its parts, and how it begins and ends.
+//! The running controller: how it begins and ends.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -16,13 +16,11 @@ use thiserror::Error;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use crate::apply::{Apply, LiveWriter};
 use crate::check_status::{self, ServedChecks};
 use crate::config::{Config, ConfigError};
-use crate::decide::{Contract, Decide};
-use crate::gather::{Gather, LiveReader};
 use crate::lease::Keeper;
 use crate::metrics::Metrics;
+use crate::parts::{Environment, Parts};
 use crate::pass::Pass;
 use crate::reconcile;
 use crate::retries::Retries;
@@ -35,42 +33,6 @@ const DRAIN: Duration = Duration::from_secs(5);
 
 /// Ends with the shutdown.
 type Stop = Shared<BoxFuture<'static, ()>>;
-
-/// What the parts of the controller work with.
-#[derive(Clone)]
-pub struct Environment {
-    /// The client of every request.
-    pub client: Client,
-    /// Time limits of requests.
-    pub limits: Limits,
-    /// Where times in what is written come from.
-    pub clock: Arc<dyn Clock>,
-    /// The `AdmissionChecks` that name this controller.
-    pub checks: ServedChecks,
-}
-
-/// The three parts of a pass: what reads, what decides, and what writes.
-#[derive(Clone)]
-pub struct Parts {
-    /// The only reader.
-    pub gather: Arc<dyn Gather>,
-    /// The decision.
-    pub decide: Arc<dyn Decide>,
-    /// The only writer.
-    pub apply: Arc<dyn Apply>,
-}
-
-impl Parts {
-    /// The contract's: live reads, its decision, preconditioned writes.
-    pub fn reference(environment: &Environment) -> Self {
-        let Environment { client, limits, clock, checks } = environment.clone();
-        Self {
-            gather: Arc::new(LiveReader::new(client.clone(), limits, checks)),
-            decide: Arc::new(Contract),
-            apply: Arc::new(LiveWriter::new(client, limits, clock)),
-        }
-    }
-}
 
 /// The controller could not begin, or could not go on.
 #[derive(Debug, Error)]

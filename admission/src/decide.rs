@@ -1,11 +1,11 @@
 //! What to do about one Workload: a pure, total function of what was read.
 
-use std::collections::BTreeSet;
 use std::fmt;
 
 use dispatch_contract::AdmissionCount;
-use dispatch_kubernetes::raise::{NotTakenOver, RaisedFor};
+use dispatch_kubernetes::raise::NotTakenOver;
 
+use crate::raise::Raise;
 use crate::snapshot::Snapshot;
 
 mod contract;
@@ -56,19 +56,6 @@ pub enum Decision {
         /// How it ended: `Complete` or `Failed`.
         how: String,
     },
-}
-
-/// The raise of A.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Raise {
-    /// The next A.
-    pub to: AdmissionCount,
-    /// The replicated jobs whose pods are to carry it.
-    pub jobs: BTreeSet<String>,
-    /// What it is for (EX-04).
-    pub raised_for: RaisedFor,
-    /// Values that could not be read, each with its place (RG-13).
-    pub unreadable: Vec<String>,
 }
 
 impl Decision {

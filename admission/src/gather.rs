@@ -6,7 +6,7 @@ use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use thiserror::Error;
 
-use crate::decide::Raise;
+use crate::raise::Raise;
 use crate::snapshot::{Object, Snapshot, Unversioned, WorkloadKey};
 
 mod live;

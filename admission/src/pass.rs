@@ -11,10 +11,11 @@ use thiserror::Error;
 use tokio::time::{Instant, timeout_at};
 
 use crate::apply::Applied;
-use crate::controller::Parts;
-use crate::decide::{Decision, Raise, WaitReason};
+use crate::decide::{Decision, WaitReason};
 use crate::gather::GatherError;
 use crate::metrics::Metrics;
+use crate::parts::Parts;
+use crate::raise::Raise;
 use crate::snapshot::{Snapshot, WorkloadKey};
 
 /// A pass ended early; another one is due.

@@ -7,7 +7,7 @@ use dispatch_kubernetes::runtime::RuntimeState;
 use kube::{Resource, ResourceExt};
 use thiserror::Error;
 
-use crate::decide::Raise;
+use crate::raise::Raise;
 
 /// The name of a Workload, as triggers hand it on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

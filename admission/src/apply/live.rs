@@ -14,7 +14,8 @@ use serde_json::Value;
 
 use super::checks::{self, Change};
 use super::{Applied, Apply};
-use crate::decide::{Decision, Raise};
+use crate::decide::Decision;
+use crate::raise::Raise;
 use crate::snapshot::{At, Snapshot};
 
 /// Writes to the API server.

@@ -8,7 +8,8 @@ use dispatch_kubernetes::raise::{
 use dispatch_kubernetes::runtime::{self, RuntimeState};
 use dispatch_kubernetes::{ended, identity};
 
-use super::{Decide, Decision, Raise, Standstill, WaitReason};
+use super::{Decide, Decision, Standstill, WaitReason};
+use crate::raise::Raise;
 use crate::snapshot::{Object, Owner, Snapshot};
 
 /// How often in a row an object is healed (EX-05).

@@ -15,7 +15,7 @@ use super::owner::Above;
 use super::warning;
 use super::{Gather, GatherError};
 use crate::check_status::ServedChecks;
-use crate::decide::Raise;
+use crate::raise::Raise;
 use crate::snapshot::{At, Object, Owner, Snapshot, WorkloadKey};
 use crate::triggers;
 

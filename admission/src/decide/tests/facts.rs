@@ -9,7 +9,7 @@ use dispatch_kubernetes::runtime::RuntimeState;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::decide::Raise;
+use crate::raise::Raise;
 use crate::snapshot::{At, Object, Owner, Snapshot};
 
 /// A of the object, in the count and in dispatch's runtime patch.
