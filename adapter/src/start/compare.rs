@@ -19,6 +19,15 @@ const KEYED_LISTS: [(&str, &str); 4] = [
 /// The controller that a `TrainJob` gets unless somebody names another.
 const DEFAULT_MANAGER: &str = "trainer.kubeflow.org/trainjob-controller";
 
+/// What a closed object must not get from others as it is created: with the first two Kueue starts it
+/// by other Workloads than the gated one (SG-08), with the marks it would count as opened or ended.
+const NEVER_GAINED: [(&str, &str); 4] = [
+    ("labels", names::PREBUILT_WORKLOAD),
+    ("annotations", names::ELASTIC_JOB),
+    ("annotations", names::OPENED),
+    ("annotations", names::ENDED),
+];
+
 /// A field that is not as it was written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
@@ -44,7 +53,7 @@ impl fmt::Display for Difference {
 /// written have to be in it; what others added beside does not matter.
 ///
 /// Kueue owns `suspend`; in the list of gates dispatch's entry has to be there once, whatever else
-/// is; nobody may have given the object to another controller.
+/// is; nobody may have given the object to another controller, or what starts it by another way.
 pub fn differences(written: &Value, found: &Value) -> Vec<Difference> {
     let mut compared = Comparison::default();
     for part in ["labels", "annotations"] {
@@ -58,6 +67,12 @@ pub fn differences(written: &Value, found: &Value) -> Vec<Difference> {
             } else if found != Some(value) {
                 compared.add(format!("{path}[{key}]"), Some(value), found);
             }
+        }
+    }
+    for (part, key) in NEVER_GAINED {
+        let gained = found["metadata"][part].get(key);
+        if gained.is_some() && written["metadata"][part].get(key).is_none() {
+            compared.add(format!("metadata.{part}[{key}]"), None, gained);
         }
     }
     let empty = Map::new();
@@ -238,6 +253,18 @@ mod tests {
     #[case::count(
         "/metadata/annotations/dispatch.phpboyscout.uk~1admission-count", json!("7"),
         "metadata.annotations[dispatch.phpboyscout.uk/admission-count]")]
+    #[case::prebuilt_workload(
+        "/metadata/labels/kueue.x-k8s.io~1prebuilt-workload-name", json!("w"),
+        "metadata.labels[kueue.x-k8s.io/prebuilt-workload-name]")]
+    #[case::elastic_job(
+        "/metadata/annotations/kueue.x-k8s.io~1elastic-job", json!("true"),
+        "metadata.annotations[kueue.x-k8s.io/elastic-job]")]
+    #[case::opened_by_another(
+        "/metadata/annotations/dispatch.phpboyscout.uk~1opened", json!("true"),
+        "metadata.annotations[dispatch.phpboyscout.uk/opened]")]
+    #[case::ended_by_another(
+        "/metadata/annotations/dispatch.phpboyscout.uk~1ended", json!("Failed"),
+        "metadata.annotations[dispatch.phpboyscout.uk/ended]")]
     #[case::runtime("/spec/runtimeRef/name", json!("other"), "spec.runtimeRef.name")]
     #[case::nodes("/spec/trainer/numNodes", json!(2), "spec.trainer.numNodes")]
     #[case::quantity(
