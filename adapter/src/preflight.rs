@@ -9,11 +9,12 @@ use crate::lease::{self, Heartbeat};
 
 mod leftovers;
 mod probe;
+mod probe_runtime;
 mod queue;
 mod verdict;
 mod watch;
 
-pub(crate) use probe::is_probe;
+pub(crate) use probe_runtime::is_probe;
 pub use verdict::{ProbeVerdict, Sighting, judge_probe};
 
 /// For how long a closed probe is watched, from when Kueue says that its gate holds it back (PF-01,

@@ -15,7 +15,7 @@ use jiff::Timestamp;
 use kube::Api;
 use kube::api::{Patch, PatchParams};
 use kube::runtime::controller::{Action, Config, applier};
-use kube::runtime::reflector::{ObjectRef, Store};
+use kube::runtime::reflector::Store;
 use serde_json::{Value, json};
 
 use crate::lease::Claim;
@@ -24,29 +24,6 @@ use crate::triggers::{Queue, WatchedCheck};
 
 /// After how long a failed write is made again.
 const RETRY: Duration = Duration::from_secs(2);
-
-/// The `AdmissionChecks` that name this controller, as a watch keeps them. Which controller a check
-/// names cannot be changed, so that the watch can only be late.
-#[derive(Clone)]
-pub struct ServedChecks {
-    store: Store<WatchedCheck>,
-    controller_name: Arc<str>,
-}
-
-impl ServedChecks {
-    pub(crate) fn new(store: Store<WatchedCheck>, controller_name: &str) -> Self {
-        Self { store, controller_name: controller_name.into() }
-    }
-
-    /// Whether the `AdmissionCheck` of this name names this controller.
-    pub fn serves(&self, check: &str) -> bool {
-        self.store.get(&ObjectRef::new(check)).is_some_and(|check| self.is_served(&check))
-    }
-
-    fn is_served(&self, check: &WatchedCheck) -> bool {
-        check.0.as_ref().is_ok_and(|check| *check.spec.controller_name == *self.controller_name)
-    }
-}
 
 /// What the reconciler of `AdmissionChecks` works with.
 pub(crate) struct Context {

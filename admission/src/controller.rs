@@ -16,7 +16,7 @@ use thiserror::Error;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use crate::check_status::{self, ServedChecks};
+use crate::check_status;
 use crate::config::{Config, ConfigError};
 use crate::lease::Keeper;
 use crate::metrics::Metrics;
@@ -25,6 +25,7 @@ use crate::pass::Pass;
 use crate::reconcile;
 use crate::retries::Retries;
 use crate::serve::{self, ServeError, Shown};
+use crate::served_checks::ServedChecks;
 use crate::triggers::{Everything, Synced, WatchedCheck, Watches};
 
 /// How long passes may go on after the shutdown has begun. One that is cut short is like one that

@@ -25,11 +25,11 @@ mod raise;
 mod reconcile;
 mod retries;
 mod serve;
+mod served_checks;
 mod snapshot;
 mod triggers;
 
 pub use apply::{Applied, Apply, LiveWriter};
-pub use check_status::ServedChecks;
 pub use config::{Config, ConfigError, Lease, Timeouts};
 pub use controller::{RunError, run, run_on};
 pub use decide::{Contract, Decide, Decision, Standstill, WaitReason};
@@ -37,4 +37,5 @@ pub use gather::{Gather, GatherError, LiveReader};
 pub use parts::{Environment, Parts};
 pub use raise::Raise;
 pub use serve::ServeError;
+pub use served_checks::ServedChecks;
 pub use snapshot::{At, Object, Owner, Snapshot, Unversioned, WorkloadKey};

@@ -7,9 +7,9 @@ use dispatch_kubernetes::request::Limits;
 use kube::Client;
 
 use crate::apply::{Apply, LiveWriter};
-use crate::check_status::ServedChecks;
 use crate::decide::{Contract, Decide};
 use crate::gather::{Gather, LiveReader};
+use crate::served_checks::ServedChecks;
 
 /// What the parts of the controller work with.
 #[derive(Clone)]

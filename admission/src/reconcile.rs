@@ -10,10 +10,10 @@ use kube::runtime::reflector::Store;
 use kube::{Resource, ResourceExt};
 use tracing::Instrument;
 
-use crate::check_status::ServedChecks;
 use crate::lease::Claim;
 use crate::pass::{Pass, PassError, Passed};
 use crate::retries::Retries;
+use crate::served_checks::ServedChecks;
 use crate::snapshot::{WorkloadKey, may_concern};
 use crate::triggers::{Queue, WatchedWorkload};
 

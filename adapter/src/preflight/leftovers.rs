@@ -16,7 +16,7 @@ use kube::{Api, ResourceExt};
 use tokio::time::Instant;
 
 use super::PROBE_WINDOW;
-use super::probe::{RUNTIMES, is_probe, remove_runtime, runtime_api};
+use super::probe_runtime::{RUNTIMES, is_probe, remove_runtime, runtime_api};
 use crate::Adapter;
 use crate::error::of_request;
 use crate::watch::{Seen, until, watch};

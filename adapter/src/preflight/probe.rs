@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use dispatch_contract::{CallError, ErrorKind, ObjectRef, RuntimeRef, StartRequest, names};
 use dispatch_kubernetes::request::{Outcome, Request, RequestError, send};
-use kube::api::{ApiResource, DeleteParams, DynamicObject, PostParams, Preconditions};
+use kube::api::{ApiResource, DynamicObject, PostParams};
 use kube::{Api, ResourceExt};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout_at};
 
+use super::probe_runtime::{PREFIX, RUNTIMES, remove_runtime, runtime, runtime_api};
 use super::watch::{Eyes, Glimpse};
 use super::{Findings, PROBE_WINDOW, ProbeVerdict, leftovers};
 use crate::Adapter;
@@ -18,12 +19,6 @@ use crate::priority;
 use crate::start::{Input, Labels, body, judge_runtime};
 use crate::stop::stop;
 use crate::write::{Step, TRAINJOBS, annotations_patch, manager, read_by_name, settle};
-
-/// Probes have names of their own, never an object's.
-const PREFIX: &str = "dispatch-probe-";
-
-/// The label that the probe's node selector asks for; no node has it.
-const NOWHERE: &str = "dispatch.phpboyscout.uk/no-such-node";
 
 /// How often a preflight renews its probe, so that others see that it lives. Several times within
 /// the window that they watch for.
@@ -35,13 +30,6 @@ const CACHE_PACE: Duration = Duration::from_millis(100);
 
 /// What Trainer's webhook says of a runtime that it has not seen.
 const RUNTIME_UNSEEN: &str = "must be created before";
-
-pub(super) const RUNTIMES: &str = "trainingruntimes.trainer.kubeflow.org";
-
-/// Whether this is the name of a probe.
-pub(crate) fn is_probe(name: &str) -> bool {
-    name.starts_with(PREFIX)
-}
 
 /// Makes a probe, watches it, and removes it whatever was seen; beside it, removes probes that
 /// crashed preflights left.
@@ -207,41 +195,6 @@ async fn post(
     send(adapter.limits(), request, api.create(params, &object)).await
 }
 
-pub(super) fn runtime_api(adapter: &Adapter) -> Api<DynamicObject> {
-    let resource = ApiResource::erase::<dispatch_contract::resources::TrainingRuntime>(&());
-    Api::namespaced_with(adapter.client().clone(), adapter.namespace(), &resource)
-}
-
-/// A runtime of the smallest size, for one pod that fits nowhere. It asks for no resources, so that
-/// no quota is too small for it, and tolerates everything, so that no flavor is closed to it.
-fn runtime(namespace: &str, name: &str) -> Value {
-    json!({
-        "apiVersion": "trainer.kubeflow.org/v1alpha1",
-        "kind": "TrainingRuntime",
-        "metadata": {"name": name, "namespace": namespace, "labels": {names::PROBE: names::TRUE}},
-        "spec": {
-            "mlPolicy": {"numNodes": 1},
-            "template": {"spec": {"replicatedJobs": [{
-                "name": "node",
-                "template": {
-                    "metadata": {"labels": {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}},
-                    "spec": {
-                        "podReplacementPolicy": "Failed",
-                        "template": {"spec": {
-                            "nodeSelector": {NOWHERE: names::TRUE},
-                            "tolerations": [{"operator": "Exists"}],
-                            "containers": [{
-                                "name": "node",
-                                "image": "registry.k8s.io/pause:3.10",
-                            }],
-                        }},
-                    },
-                },
-            }]}},
-        },
-    })
-}
-
 fn probe_input(name: &str, queue: &str, priority_class: Option<String>) -> Input {
     let runtime_ref =
         RuntimeRef { kind: Some("TrainingRuntime".to_owned()), name: name.to_owned() };
@@ -277,25 +230,6 @@ async fn remove(adapter: &Adapter, name: &str) -> Vec<String> {
     }
     warnings.extend(remove_runtime(adapter, name, None).await.err().map(|error| error.message));
     warnings.iter().map(|why| format!("the probe {namespace}/{name} is left: {why}")).collect()
-}
-
-/// Deletes the runtime of a probe, if it is there, and of this UID where one is given.
-pub(super) async fn remove_runtime(
-    adapter: &Adapter,
-    name: &str,
-    uid: Option<String>,
-) -> Result<(), CallError> {
-    let params = DeleteParams {
-        preconditions: uid.map(|uid| Preconditions { uid: Some(uid), resource_version: None }),
-        ..DeleteParams::default()
-    };
-    let request = Request::new("delete", RUNTIMES, format!("{}/{name}", adapter.namespace()));
-    let api = runtime_api(adapter);
-    match send(adapter.limits(), request, api.delete(name, &params)).await {
-        Ok(_) => Ok(()),
-        Err(error) if matches!(error.outcome, Outcome::NotFound | Outcome::Conflict) => Ok(()),
-        Err(error) => Err(of_request(error)),
-    }
 }
 
 #[cfg(test)]

@@ -14,8 +14,8 @@ use kube::{Api, Client, ResourceExt};
 use super::owner::Above;
 use super::warning;
 use super::{Gather, GatherError};
-use crate::check_status::ServedChecks;
 use crate::raise::Raise;
+use crate::served_checks::ServedChecks;
 use crate::snapshot::{At, Object, Owner, Snapshot, WorkloadKey};
 use crate::triggers;
 

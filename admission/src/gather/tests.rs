@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tower::service_fn;
 
 use super::{Gather, LiveReader};
-use crate::check_status::ServedChecks;
+use crate::served_checks::ServedChecks;
 use crate::snapshot::{Owner, WorkloadKey};
 
 const OBJECT: &str = "dj-01arz3ndektsv4rrffq69g5fav-s1";
