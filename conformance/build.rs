@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 fn main() -> io::Result<()> {
-    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../scenarios");
+    // Asked for when it runs: with one target folder for several checkouts, the compiled script may
+    // be another one's.
+    let manifest = env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default();
+    let root = PathBuf::from(manifest).join("../scenarios");
     println!("cargo::rerun-if-changed={}", root.display());
     let root = root.canonicalize()?;
     let mut files = Vec::new();

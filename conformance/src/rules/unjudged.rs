@@ -16,9 +16,9 @@ pub(super) fn why(rule: &str) -> &'static str {
             "answers of this call are judged by the expectations of a scenario"
         }
         "PF-03" | "PF-04" | "PF-05" => "preflight's answer is judged by its own scenario",
-        "OP-06" => "nothing ran in plain mode",
+        "OP-06" => "plain mode is not judged",
         "RG-07" | "RG-09" => "it is broken only together with EX-01, EX-02 or EX-03",
-        "EX-04" => "no object was started past both gates",
+        "EX-04" => "executions past both gates are not looked for, and no scenario makes one",
         "RT-01" | "RT-02" => "rights are in the requests, which are not recorded",
         _ => "no judge knows it",
     }
