@@ -8,6 +8,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::{Delivered, FaultChanged, Request, RequestEnded, RequestSent};
+
 /// The schema that is written: a name and a major number. A field or a variant that older readers
 /// would misread asks for the next major; older majors stay readable.
 pub const SCHEMA: &str = "dispatch-history/1";
@@ -56,9 +58,16 @@ pub enum What {
     StepFailed(StepFailed),
     /// A process that is judged started, stopped or died.
     Subject(SubjectChanged),
-    /// A request of a subject to the API server, as the proxy saw it. Reserved: nothing writes it
-    /// yet, and rules about requests are not applicable without it.
-    Request(Request),
+    /// A request of a subject reached the proxy.
+    Request(Box<Request>),
+    /// A request was sent on to the API server.
+    RequestSent(Box<RequestSent>),
+    /// A request came to its end.
+    RequestEnded(Box<RequestEnded>),
+    /// A watch delivered an event to a subject.
+    Delivered(Box<Delivered>),
+    /// Something happened with a fault.
+    Fault(FaultChanged),
     /// The last event.
     End(End),
 }
@@ -366,14 +375,36 @@ pub struct SubjectChanged {
     pub pid: Option<u32>,
 }
 
-/// What a judged process is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// What a party is whose requests pass the proxy: judged, or a component of the cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
     /// An adapter.
     Adapter,
     /// An admission controller.
     Controller,
+    /// Kueue.
+    Kueue,
+    /// Trainer.
+    Trainer,
+    /// `JobSet`'s controller.
+    Jobset,
+    /// Kubernetes' own controllers.
+    KubeControllerManager,
+}
+
+impl Role {
+    /// The word for it, in histories and in scenarios.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Adapter => "adapter",
+            Self::Controller => "controller",
+            Self::Kueue => "kueue",
+            Self::Trainer => "trainer",
+            Self::Jobset => "jobset",
+            Self::KubeControllerManager => "kube-controller-manager",
+        }
+    }
 }
 
 /// What happened to a judged process.
@@ -390,37 +421,6 @@ pub enum SubjectChange {
     Killed,
     /// It ended by itself.
     Died,
-}
-
-/// A request of a subject to the API server, as the proxy saw it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Request {
-    /// Who sent it.
-    pub role: Role,
-    /// Which one of its role, from 0.
-    pub replica: u32,
-    /// The verb, as RBAC has it: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`.
-    pub verb: String,
-    /// The resource, in the plural.
-    pub resource: String,
-    /// Its subresource, such as `status`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub subresource: Option<String>,
-    /// The object's name, where the request names one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    /// Whose credentials it carried.
-    pub user: String,
-    /// The status of the answer; `None` where none was seen.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub status: Option<u16>,
-    /// The store's revision when it was sent on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sent_order: Option<u64>,
-    /// The store's revision when it was answered.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub answered_order: Option<u64>,
 }
 
 /// The last event.

@@ -6,9 +6,10 @@ use dispatch_contract::{ObjectName, names};
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::exchange::Exchanges;
 use super::{
-    Begin, CallInvoked, CallOutcome, End, Event, Gap, JobNamed, Kind, Object, ObjectVersion, Trail,
-    Version, What,
+    Begin, CallInvoked, CallOutcome, End, Event, Exchange, FaultChanged, Gap, JobNamed, Kind,
+    Object, ObjectVersion, Trail, Version, What,
 };
 
 /// A history, or the part of one that has happened so far.
@@ -28,6 +29,8 @@ pub struct History {
     jobs: BTreeMap<String, JobNamed>,
     calls: Vec<Call>,
     call_places: HashMap<u64, usize>,
+    exchanges: Exchanges,
+    faults: Vec<(u64, FaultChanged)>,
     gaps: Vec<(u64, Gap)>,
     latest_order: u64,
 }
@@ -144,6 +147,15 @@ impl History {
                     None => self.add_gap(seq, None, "the call that is answered was not recorded"),
                 }
             }
+            What::Request(_)
+            | What::RequestSent(_)
+            | What::RequestEnded(_)
+            | What::Delivered(_)
+                if !self.exchanges.take(&event) =>
+            {
+                self.add_gap(seq, None, "the request that this is about was not recorded");
+            }
+            What::Fault(fault) => self.faults.push((seq, fault.clone())),
             _ => {}
         }
         self.events.push(event);
@@ -248,6 +260,21 @@ impl History {
     /// The calls to the adapter, in the order in which they were sent.
     pub fn calls(&self) -> &[Call] {
         &self.calls
+    }
+
+    /// The requests that passed the proxy, in the order in which they reached it.
+    pub fn requests(&self) -> &[Exchange] {
+        self.exchanges.all()
+    }
+
+    /// The request of this number.
+    pub fn request(&self, request: u64) -> Option<&Exchange> {
+        self.exchanges.get(request)
+    }
+
+    /// What happened with faults, each with the number of its event.
+    pub fn faults(&self) -> impl DoubleEndedIterator<Item = (u64, &FaultChanged)> {
+        self.faults.iter().map(|(seq, fault)| (*seq, fault))
     }
 
     /// The greatest order of any event.

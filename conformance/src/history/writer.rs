@@ -151,7 +151,11 @@ fn subject(what: &What) -> String {
         What::StepEnded(step) => format!("the end of step {}", step.index),
         What::StepFailed(step) => format!("the failure of step {}", step.index),
         What::Subject(subject) => format!("a change of replica {}", subject.replica),
-        What::Request(request) => format!("a request for {}", request.resource),
+        What::Request(request) => format!("request {}, for {}", request.request, request.resource),
+        What::RequestSent(sent) => format!("the sending of request {}", sent.request),
+        What::RequestEnded(ended) => format!("the end of request {}", ended.request),
+        What::Delivered(delivered) => format!("an event of the watch {}", delivered.request),
+        What::Fault(fault) => format!("a change of the fault {}", fault.fault),
         What::End(_) => "the end".to_owned(),
     }
 }

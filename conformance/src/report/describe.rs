@@ -8,8 +8,11 @@ use kube::ResourceExt;
 
 use super::plain;
 use crate::history::{
-    CallOutcome, Change, Event, History, Object, ObjectVersion, Role, SubjectChange, Version, What,
+    CallOutcome, Change, Event, History, Object, ObjectVersion, Subject, SubjectChange, Version,
+    What,
 };
+
+mod request;
 
 /// The greatest length of a description, in characters.
 const LENGTH: usize = 240;
@@ -41,10 +44,6 @@ pub(super) fn describe(history: &History, event: &Event) -> String {
         What::StepEnded(step) => format!("step {} is done", step.index + 1),
         What::StepFailed(step) => format!("step {} failed: {}", step.index + 1, step.why),
         What::Subject(subject) => {
-            let who = match subject.role {
-                Role::Adapter => "adapter",
-                Role::Controller => "controller",
-            };
             let what = match subject.change {
                 SubjectChange::Started => "is started",
                 SubjectChange::Ready => "is ready",
@@ -52,12 +51,13 @@ pub(super) fn describe(history: &History, event: &Event) -> String {
                 SubjectChange::Killed => "is killed",
                 SubjectChange::Died => "died",
             };
-            format!("{who} {} {what}", subject.replica)
+            format!("{} {what}", Subject { role: subject.role, replica: subject.replica })
         }
-        What::Request(request) => {
-            let name = request.name.as_deref().unwrap_or_default();
-            format!("{} {} {name}", request.verb, request.resource)
-        }
+        What::Request(_)
+        | What::RequestSent(_)
+        | What::RequestEnded(_)
+        | What::Delivered(_)
+        | What::Fault(_) => request::describe(history, &event.what),
         What::End(_) => "the run ends".to_owned(),
     };
     shorten(&plain(&text))
