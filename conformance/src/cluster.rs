@@ -4,8 +4,10 @@
 //! reports what it is doing through [`Progress`] and what went wrong through [`ClusterError`].
 
 pub mod error;
+mod lead_through;
 pub mod local;
 pub mod progress;
 
 pub use error::ClusterError;
+pub use lead_through::LeadThrough;
 pub use progress::{Event, Progress};

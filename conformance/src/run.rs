@@ -26,7 +26,7 @@ use std::sync::Arc;
 use dispatch_contract::{Clock, OsEntropy, SystemClock};
 
 pub use error::RunError;
-pub use host::{Frozen, Host, HostError};
+pub use host::{Frozen, Host, HostError, Led};
 pub use interrupt::{Interruption, Interrupts};
 pub use names::Names;
 pub use observer::{Observer, Progress, Silent};

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use futures::future::BoxFuture;
 use kube::Client;
 
+use crate::cluster::LeadThrough;
 use crate::scenario::Component;
 
 /// A cluster that scenarios are played on. The engine makes namespaces, queues and nodes of its own
@@ -39,12 +40,44 @@ pub trait Host: Send + Sync {
     /// Makes a component stand still, until the result is dropped or this process is gone.
     fn freeze(&self, component: Component) -> BoxFuture<'_, Result<Frozen, HostError>>;
 
+    /// Starts components again, with their requests led through a proxy; returns when they serve.
+    /// They keep their own credentials. It stays so until the result is dropped, or this process is
+    /// gone: then they are started again without it.
+    fn lead<'a>(
+        &'a self,
+        through: &'a BTreeMap<Component, LeadThrough>,
+    ) -> BoxFuture<'a, Result<Box<dyn Led>, HostError>> {
+        let _ = through;
+        let kind = self.kind();
+        Box::pin(async move { Err(NotLed { kind }.into()) })
+    }
+
     /// Returns when the cluster has ended, with the reason. To be raced with whatever needs it.
     fn ended(&self) -> BoxFuture<'_, HostError>;
 }
 
 /// A component that stands still as long as this is kept.
 pub type Frozen = Box<dyn Send + Sync>;
+
+/// Components whose requests are led through a proxy as long as this is kept. Dropping it ends that,
+/// without waiting.
+pub trait Led: Send + Sync {
+    /// Ends it, and returns when the components serve without the proxy.
+    fn end(self: Box<Self>) -> BoxFuture<'static, Result<(), HostError>>;
+}
+
+/// The components of this kind of cluster cannot be led through a proxy.
+#[derive(Debug, thiserror::Error)]
+#[error("the requests of the components of a {kind} cluster cannot be led through a proxy")]
+struct NotLed {
+    kind: &'static str,
+}
+
+impl From<NotLed> for HostError {
+    fn from(error: NotLed) -> Self {
+        Self(Box::new(error))
+    }
+}
 
 /// A cluster does not do what it should.
 #[derive(Debug, thiserror::Error)]

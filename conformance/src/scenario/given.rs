@@ -46,4 +46,7 @@ pub enum Need {
     KueueFeatureGates,
     /// The suite may make a component of the cluster stand still.
     FreezeComponents,
+    /// The suite may start components of the cluster again, with their requests led through its
+    /// proxy.
+    LeadComponents,
 }

@@ -107,21 +107,44 @@ impl fmt::Display for Target {
     }
 }
 
-/// A part of the cluster that steps freeze. Only one whose webhooks nobody calls can be: with
-/// those of Kueue, Trainer or `JobSet` away, the API server refuses writes.
+/// A part of the cluster whose requests can be led through a proxy of the suite. Some of them can
+/// also be made to stand still.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Component {
+    /// Kueue: admits Workloads, starts and suspends their jobs.
+    Kueue,
+    /// Trainer: makes and changes the `JobSet` of a `TrainJob`.
+    Trainer,
+    /// `JobSet`: makes and changes Jobs.
+    #[serde(rename = "jobset")]
+    JobSet,
     /// The controllers of Kubernetes itself. While they stand still no Job makes or deletes a pod,
     /// or says how many it has.
     KubeControllerManager,
 }
 
 impl Component {
+    /// Every component.
+    pub const ALL: [Self; 4] =
+        [Self::Kueue, Self::Trainer, Self::JobSet, Self::KubeControllerManager];
+
     /// The word for it in a scenario, which is its own name.
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::Kueue => "kueue",
+            Self::Trainer => "trainer",
+            Self::JobSet => "jobset",
             Self::KubeControllerManager => "kube-controller-manager",
+        }
+    }
+
+    /// Whether it can be made to stand still as a whole. One whose webhooks the API server calls
+    /// cannot: with these away too, the API server refuses writes of everybody else.
+    pub fn can_stand_still(self) -> bool {
+        match self {
+            Self::Kueue | Self::Trainer | Self::JobSet => false,
+            Self::KubeControllerManager => true,
         }
     }
 }

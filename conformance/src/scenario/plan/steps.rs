@@ -241,7 +241,12 @@ impl Plan<'_> {
 
     fn freeze(&mut self, written: &Spanned<Component>) -> Action {
         let component = written.value;
-        if !self.frozen.insert(component) {
+        if !component.can_stand_still() {
+            let message = format!("{} cannot be frozen", component.as_str());
+            let hint = "its webhooks would not answer, and the API server would refuse writes of \
+                        everybody else; hold its requests instead";
+            self.refuse(Problem::new(place(written), message).hint(hint));
+        } else if !self.frozen.insert(component) {
             let message = format!("{} stands still already", component.as_str());
             let hint = format!("add the step `thaw: {}` before", component.as_str());
             self.refuse(Problem::new(place(written), message).hint(hint));
@@ -251,7 +256,7 @@ impl Plan<'_> {
 
     fn thaw(&mut self, written: &Spanned<Component>) -> Action {
         let component = written.value;
-        if !self.frozen.remove(&component) {
+        if !self.frozen.remove(&component) && component.can_stand_still() {
             let message = format!("{} does not stand still", component.as_str());
             let hint = format!("add the step `freeze: {}` before", component.as_str());
             self.refuse(Problem::new(place(written), message).hint(hint));
