@@ -7,6 +7,7 @@ mod follow;
 pub mod history;
 pub mod kubelet;
 pub mod mutants;
+pub mod proxy;
 pub mod report;
 pub mod rules;
 pub mod run;
