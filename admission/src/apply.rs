@@ -19,6 +19,11 @@ pub enum Applied {
     Nothing,
     /// Written.
     Written,
+    /// The raise is written, and this is the generation that the `TrainJob` has by it.
+    Raised {
+        /// As the answer has it.
+        generation: i64,
+    },
     /// The raise was taken, and its answer does not carry it: a webhook changed the write (RG-05).
     Altered(NotRaised),
 }

@@ -6,7 +6,7 @@ use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use thiserror::Error;
 
-use crate::raise::Raise;
+use crate::raise::Raised;
 use crate::snapshot::{Object, Snapshot, Unversioned, WorkloadKey};
 
 mod live;
@@ -51,7 +51,7 @@ pub trait Gather: Send + Sync {
     fn gather_again<'a>(
         &'a self,
         first: &'a Snapshot,
-        raise: &'a Raise,
+        raised: &'a Raised,
     ) -> BoxFuture<'a, Result<Snapshot, GatherError>>;
 
     /// The versions of the object's `JobSet` from now on, as a watch delivers them, the current one

@@ -35,7 +35,7 @@ pub use controller::{RunError, run, run_on};
 pub use decide::{Contract, Decide, Decision, Standstill, WaitReason};
 pub use gather::{Gather, GatherError, LiveReader};
 pub use parts::{Environment, Parts};
-pub use raise::Raise;
+pub use raise::{Raise, Raised};
 pub use serve::ServeError;
 pub use served_checks::ServedChecks;
 pub use snapshot::{At, Object, Owner, Snapshot, Unversioned, WorkloadKey};

@@ -64,7 +64,7 @@ impl Metrics {
     pub(crate) fn written(&self, decision: &Decision, applied: &Result<Applied, RequestError>) {
         let outcome = match applied {
             Ok(Applied::Nothing) => return,
-            Ok(Applied::Written) => "written",
+            Ok(Applied::Written | Applied::Raised { .. }) => "written",
             Ok(Applied::Altered(_)) => "altered",
             Err(error) => outcome_name(error.outcome),
         };

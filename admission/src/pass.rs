@@ -15,7 +15,7 @@ use crate::decide::{Decision, WaitReason};
 use crate::gather::GatherError;
 use crate::metrics::Metrics;
 use crate::parts::Parts;
-use crate::raise::Raise;
+use crate::raise::Raised;
 use crate::snapshot::{Snapshot, WorkloadKey};
 
 /// A pass ended early; another one is due.
@@ -72,7 +72,11 @@ impl Pass {
                 let altered = Decision::Wait(WaitReason::NotRaised(why));
                 self.apply(&snapshot, &altered).await
             }
-            Ok(_) => self.after_raise(&snapshot, raise).await,
+            Ok(Applied::Raised { generation }) => {
+                let raised = Raised { raise: raise.clone(), generation };
+                self.after_raise(&snapshot, &raised).await
+            }
+            Ok(Applied::Nothing | Applied::Written) => Ok(Passed::Settled),
             Err(error) if error.outcome == Outcome::Conflict => Ok(Passed::Settled),
             Err(error) if error.outcome == Outcome::Denied => {
                 let why = error.message.clone();
@@ -85,18 +89,18 @@ impl Pass {
     }
 
     /// Waits until the `JobSet` shows the raised A, and decides from what is read then (RG-17).
-    async fn after_raise(&self, first: &Snapshot, raise: &Raise) -> Result<Passed, PassError> {
+    async fn after_raise(&self, first: &Snapshot, raised: &Raised) -> Result<Passed, PassError> {
         let deadline = Instant::now() + self.takeover;
         // The watch begins with the version there is, so that none is missed.
         let versions = first.object().map(|object| self.parts.gather.jobset_versions(object));
         let mut versions = stream::iter(versions)
             .flatten()
-            .filter(|jobset| future::ready(shows(jobset, raise.to)))
+            .filter(|jobset| future::ready(shows(jobset, raised.raise.to)))
             .chain(stream::pending())
             .boxed();
         loop {
             let in_time = timeout_at(deadline, versions.next()).await.is_ok();
-            let later = self.parts.gather.gather_again(first, raise).await?;
+            let later = self.parts.gather.gather_again(first, raised).await?;
             match self.decide(&later) {
                 Decision::AwaitTakeover(_) if in_time => {}
                 Decision::AwaitTakeover(why) => return self.too_late(&later, why).await,

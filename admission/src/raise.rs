@@ -1,4 +1,4 @@
-//! A raise, as it is decided and as a pass remembers it.
+//! A raise: as it is decided, and as a pass remembers what came of it.
 
 use std::collections::BTreeSet;
 
@@ -16,4 +16,14 @@ pub struct Raise {
     pub raised_for: RaisedFor,
     /// Values that could not be read, each with its place (RG-13).
     pub unreadable: Vec<String>,
+}
+
+/// A raise that a pass made, and what the object was then.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Raised {
+    /// What was written.
+    pub raise: Raise,
+    /// The generation of the `TrainJob` in the answer: every later change of its specification
+    /// counts it up.
+    pub generation: i64,
 }

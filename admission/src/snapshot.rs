@@ -7,7 +7,7 @@ use dispatch_kubernetes::runtime::RuntimeState;
 use kube::{Resource, ResourceExt};
 use thiserror::Error;
 
-use crate::raise::Raise;
+use crate::raise::Raised;
 
 /// The name of a Workload, as triggers hand it on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -78,7 +78,7 @@ pub struct Snapshot {
     /// Whose it is.
     pub owner: Owner,
     /// The raise that this pass made; `None` before it.
-    pub raised: Option<Raise>,
+    pub raised: Option<Raised>,
 }
 
 /// Whose Workload it is (RG-02, RG-03).

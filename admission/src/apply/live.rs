@@ -79,7 +79,9 @@ impl LiveWriter {
         let by = PatchParams::apply(names::FIELD_MANAGER_RAISE).force();
         let answer = self.patch(&trainjob.object, &by, &Patch::Apply(body)).await?;
         Ok(match raise::check_answer(&answer, jobs, *to) {
-            Ok(()) => Applied::Written,
+            Ok(()) => {
+                Applied::Raised { generation: answer.metadata.generation.unwrap_or_default() }
+            }
             Err(altered) => Applied::Altered(altered),
         })
     }

@@ -1,5 +1,6 @@
 //! The contract's decision, one step after the other.
 
+use dispatch_contract::AdmissionCount;
 use dispatch_contract::resources::{CheckState, TrainJob, Workload};
 use dispatch_kubernetes::quiescence::{Remainder, remainder, remainder_below};
 use dispatch_kubernetes::raise::{
@@ -9,7 +10,7 @@ use dispatch_kubernetes::runtime::{self, RuntimeState};
 use dispatch_kubernetes::{ended, identity};
 
 use super::{Decide, Decision, Standstill, WaitReason};
-use crate::raise::Raise;
+use crate::raise::{Raise, Raised};
 use crate::snapshot::{Object, Owner, Snapshot};
 
 /// How often in a row an object is healed (EX-05).
@@ -209,15 +210,20 @@ fn raise(workload: &Workload, object: &Object) -> Decision {
 /// (RG-17).
 ///
 /// The number may be higher than the one of this pass: another replica may have raised it since. An
-/// execution with that number would have changed the Workload, and Ready carries the Workload's
-/// version from before the raise.
-fn approve(object: &Object, raised: &Raise) -> Decision {
+/// execution that passed the check with that number would have changed the Workload, and Ready
+/// carries the Workload's version from before the raise. One that somebody started past the check
+/// leaves no trace there, but in the `TrainJob`'s generation.
+fn approve(object: &Object, raised: &Raised) -> Decision {
     let (trainjob, owned) = (&object.trainjob.object, &object.owned);
-    let Some(a) = object.count().filter(|count| *count >= raised.to) else {
+    let Raised { raise, generation } = raised;
+    let Some(a) = object.count().filter(|count| *count >= raise.to) else {
         return Decision::Wait(WaitReason::CountChanged);
     };
-    if let Err(error) = check_answer(trainjob, &raised.jobs, a) {
+    if let Err(error) = check_answer(trainjob, &raise.jobs, a) {
         return Decision::Wait(WaitReason::NotRaised(error));
+    }
+    if !is_raised_alone(*generation, raise.to, trainjob.metadata.generation, a) {
+        return Decision::Wait(WaitReason::TrainJobChanged);
     }
     match check_taken_over(trainjob, owned.jobset.as_ref(), a) {
         Ok(()) => {}
@@ -228,6 +234,19 @@ fn approve(object: &Object, raised: &Raise) -> Decision {
     }
     match remainder(trainjob, owned) {
         Some(remainder) => Decision::Wait(WaitReason::Remainder(remainder)),
-        None => Decision::Approve { a, unreadable: raised.unreadable.clone() },
+        None => Decision::Approve { a, unreadable: raise.unreadable.clone() },
     }
+}
+
+/// Whether nothing changed the specification of a `TrainJob` since a raise but further raises, each
+/// of which adds one to the generation and to A. Whoever unsuspended and suspended it meanwhile may
+/// have used the number.
+fn is_raised_alone(
+    then: i64,
+    raised_to: AdmissionCount,
+    now: Option<i64>,
+    a: AdmissionCount,
+) -> bool {
+    let changes = now.unwrap_or_default().checked_sub(then).and_then(|it| u64::try_from(it).ok());
+    changes.is_some() && changes == a.get().checked_sub(raised_to.get())
 }

@@ -117,6 +117,9 @@ pub enum WaitReason {
     },
     /// After the raise, the count in the `TrainJob` is lower than what was raised, or unreadable.
     CountChanged,
+    /// After the raise, somebody changed the specification of the `TrainJob`, and may have let it
+    /// run with the raised number.
+    TrainJobChanged,
 }
 
 impl fmt::Display for WaitReason {
@@ -182,6 +185,10 @@ impl fmt::Display for WaitReason {
             Self::CountChanged => {
                 f.write_str("the admission count was changed while it was raised; raising it again")
             }
+            Self::TrainJobChanged => f.write_str(
+                "somebody changed the TrainJob after A was raised, and may have let it run with \
+                 that number; raising it again",
+            ),
         }
     }
 }

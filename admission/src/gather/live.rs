@@ -14,7 +14,7 @@ use kube::{Api, Client, ResourceExt};
 use super::owner::Above;
 use super::warning;
 use super::{Gather, GatherError};
-use crate::raise::Raise;
+use crate::raise::Raised;
 use crate::served_checks::ServedChecks;
 use crate::snapshot::{At, Object, Owner, Snapshot, WorkloadKey};
 use crate::triggers;
@@ -67,7 +67,7 @@ impl LiveReader {
         Ok(Owner::Dispatch(Box::new(Object { trainjob, runtime, owned })))
     }
 
-    async fn again(&self, first: &Snapshot, raise: &Raise) -> Result<Snapshot, GatherError> {
+    async fn again(&self, first: &Snapshot, raised: &Raised) -> Result<Snapshot, GatherError> {
         let gone = |name: String| GatherError::Gone { name };
         let object = first.object().ok_or_else(|| gone(first.workload.object.name_any()))?;
         let before = &object.trainjob;
@@ -86,7 +86,7 @@ impl LiveReader {
             workload: first.workload.clone(),
             checks: first.checks.clone(),
             owner: Owner::Dispatch(Box::new(Object { trainjob, runtime, owned })),
-            raised: Some(raise.clone()),
+            raised: Some(raised.clone()),
         })
     }
 }
@@ -131,9 +131,9 @@ impl Gather for LiveReader {
     fn gather_again<'a>(
         &'a self,
         first: &'a Snapshot,
-        raise: &'a Raise,
+        raised: &'a Raised,
     ) -> BoxFuture<'a, Result<Snapshot, GatherError>> {
-        self.again(first, raise).boxed()
+        self.again(first, raised).boxed()
     }
 
     fn jobset_versions(&self, object: &Object) -> BoxStream<'static, JobSet> {

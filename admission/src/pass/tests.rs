@@ -16,6 +16,7 @@ use super::*;
 use crate::apply::Apply;
 use crate::decide::Decide;
 use crate::gather::Gather;
+use crate::raise::Raise;
 use crate::snapshot::{At, Object, Owner};
 
 const TAKEOVER: Duration = Duration::from_secs(20);
@@ -67,7 +68,7 @@ impl Gather for Played {
     fn gather_again<'a>(
         &'a self,
         first: &'a Snapshot,
-        _: &'a Raise,
+        _: &'a Raised,
     ) -> BoxFuture<'a, Result<Snapshot, GatherError>> {
         self.note("read again");
         async { Ok(first.clone()) }.boxed()
@@ -95,7 +96,10 @@ impl Apply for Played {
         decision: &'a Decision,
     ) -> BoxFuture<'a, Result<Applied, RequestError>> {
         self.note(decision.name());
-        let answer = self.answers.lock().unwrap().pop_front().unwrap_or(Ok(Applied::Written));
+        let answer = self.answers.lock().unwrap().pop_front().unwrap_or(Ok(match decision {
+            Decision::Raise(_) => Applied::Raised { generation: 3 },
+            _ => Applied::Written,
+        }));
         async { answer }.boxed()
     }
 }
@@ -179,7 +183,7 @@ async fn run(play: Play) -> (Result<Passed, PassError>, Vec<String>, Duration) {
     vec![jobset("2")],
     &["read", "raise", "wait"], 0)]
 #[case::a_stale_ready_is_dropped(
-    vec![raise(), approve()], vec![Ok(Applied::Written), failed(Outcome::Conflict)],
+    vec![raise(), approve()], vec![Ok(Applied::Raised { generation: 3 }), failed(Outcome::Conflict)],
     vec![jobset("2")],
     &["read", "raise", "read again", "approve"], 0)]
 #[tokio::test(start_paused = true)]

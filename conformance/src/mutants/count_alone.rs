@@ -55,8 +55,9 @@ impl CountAlone {
         let api = Api::<TrainJob>::namespaced(self.client.clone(), &namespace);
         let described = format!("{namespace}/{name}");
         let request = Request::new("patch", "trainjobs.trainer.kubeflow.org", described);
-        send(self.limits, request, api.patch(&name, &by, &Patch::Merge(body))).await?;
-        Ok(Applied::Written)
+        let patch = Patch::Merge(body);
+        let answer = send(self.limits, request, api.patch(&name, &by, &patch)).await?;
+        Ok(Applied::Raised { generation: answer.metadata.generation.unwrap_or_default() })
     }
 }
 

@@ -61,7 +61,9 @@ impl LoneMergePatch {
         let patch = Patch::Merge(body);
         let answer = send(self.limits, request, api.patch(&name, &by, &patch)).await?;
         Ok(match raise::check_answer(&answer, jobs, *to) {
-            Ok(()) => Applied::Written,
+            Ok(()) => {
+                Applied::Raised { generation: answer.metadata.generation.unwrap_or_default() }
+            }
             Err(altered) => Applied::Altered(altered),
         })
     }

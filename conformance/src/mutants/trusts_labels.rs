@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dispatch_admission::{
-    At, Environment, Gather, GatherError, LiveReader, Object, Owner, Parts, Raise, Snapshot,
+    At, Environment, Gather, GatherError, LiveReader, Object, Owner, Parts, Raised, Snapshot,
     WorkloadKey,
 };
 use dispatch_contract::names;
@@ -81,9 +81,9 @@ impl Gather for TrustsLabels {
     fn gather_again<'a>(
         &'a self,
         first: &'a Snapshot,
-        raise: &'a Raise,
+        raised: &'a Raised,
     ) -> BoxFuture<'a, Result<Snapshot, GatherError>> {
-        self.contract.gather_again(first, raise)
+        self.contract.gather_again(first, raised)
     }
 
     fn jobset_versions(&self, object: &Object) -> BoxStream<'static, JobSet> {

@@ -9,11 +9,14 @@ use dispatch_kubernetes::runtime::RuntimeState;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::raise::Raise;
+use crate::raise::{Raise, Raised};
 use crate::snapshot::{At, Object, Owner, Snapshot};
 
 /// A of the object, in the count and in dispatch's runtime patch.
 pub(super) const COUNT: u64 = 7;
+
+/// The generation of the object, before and after.
+pub(super) const GENERATION: i64 = 9;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Check {
@@ -188,7 +191,7 @@ impl Facts {
             workload: At::read(workload).unwrap(),
             checks,
             owner: self.owner(),
-            raised: self.raised.then(raise),
+            raised: self.raised.then(|| Raised { raise: raise(), generation: GENERATION }),
         }
     }
 
@@ -240,6 +243,7 @@ impl Facts {
         }
         json!({
             "metadata": {"name": "t", "namespace": "n", "uid": "tu", "resourceVersion": "6",
+                "generation": GENERATION,
                 "annotations": annotations},
             "spec": {"suspend": self.suspended, "runtimeRef": {"name": "r"},
                 "runtimePatches": patches},
