@@ -160,18 +160,21 @@ fn describe(state: &State) -> String {
     let phase = match state.phase {
         Phase::Starting => "starting",
         Phase::Ready => "ready",
+        Phase::Restarting => "restarting components",
         Phase::Failed => "failed",
         Phase::Ended => "ended",
     };
     let mut lines = vec![format!("{}: {phase}", state.name)];
-    if state.phase == Phase::Ready {
+    if matches!(state.phase, Phase::Ready | Phase::Restarting) {
         lines.push(format!("  kubeconfig  {}", state.kubeconfig.display()));
         lines.push(format!("  server      {}", state.server));
         lines.push(format!("  gates       {}", state.feature_gates));
         lines.push(format!("  supervisor  process {}", state.supervisor.pid));
         for process in &state.processes {
             let (name, pid, port) = (&process.name, process.id.pid, process.port);
-            lines.push(format!("  {name:<24} process {pid}, port {port}"));
+            let led = process.led_through.iter().map(|server| format!(", led through {server}"));
+            let led = led.collect::<String>();
+            lines.push(format!("  {name:<24} process {pid}, port {port}{led}"));
         }
     }
     lines.join("\n")

@@ -255,6 +255,28 @@ pub enum ClusterError {
         /// The name that was asked for.
         name: String,
     },
+    /// The component sends no requests to the API server.
+    #[error("{component} is no client of the API server, and cannot be led through a proxy")]
+    #[diagnostic(code(cluster::no_client), help("the others can"))]
+    NoClient {
+        /// The component.
+        component: String,
+    },
+    /// Components of the cluster are led through another's proxy.
+    #[error(
+        "components of cluster {name:?} are led through the proxy of {}",
+        process.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}"))
+    )]
+    #[diagnostic(
+        code(cluster::led),
+        help("wait until that run has ended, or use a cluster of another --name")
+    )]
+    Led {
+        /// The cluster's name.
+        name: String,
+        /// The process that leads them, where that is known.
+        process: Option<i32>,
+    },
     /// The supervisor ended without a word.
     #[error("the supervisor of cluster {name:?} ended unexpectedly; the end of its log:\n{tail}")]
     #[diagnostic(code(cluster::supervisor_gone), help("the whole log is {}", log.display()))]

@@ -16,6 +16,7 @@ mod files;
 pub mod guard;
 mod install;
 mod kubeconfig;
+mod leaders;
 mod logs;
 mod manifests;
 mod pins;
@@ -23,16 +24,18 @@ mod places;
 mod ports;
 mod processes;
 mod protocol;
+mod restart;
 mod running;
 mod starter;
 mod state;
 pub mod supervisor;
+mod tokens;
 mod toolchain;
 mod waiting;
 
 pub use features::{FeatureGate, FeatureGates, NotAGate};
 pub use places::{ClusterFolder, Places};
-pub use running::{Ownership, Running, take_up_or_start};
+pub use running::{Frozen, Lead, Ownership, Running, take_up_or_start};
 pub use starter::{Options, up};
 pub use state::{Phase, ProcessId, ProcessState, State, Timing};
 
@@ -89,7 +92,8 @@ pub async fn down(places: &Places, name: &str) -> Result<Down, ClusterError> {
 pub fn status(places: &Places, name: &str) -> Result<Option<State>, ClusterError> {
     let folder = places.cluster(name)?;
     let Some(mut state) = State::read(&folder) else { return Ok(None) };
-    if matches!(state.phase, Phase::Starting | Phase::Ready) && !supervised(&folder) {
+    let supposed = matches!(state.phase, Phase::Starting | Phase::Ready | Phase::Restarting);
+    if supposed && !supervised(&folder) {
         files::remove_folder(&folder.run())?;
         state.phase = Phase::Failed;
         state.processes.clear();

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use futures::future::BoxFuture;
 use kube::Client;
 
-use super::host::{Frozen, Host, HostError};
-use crate::cluster::ClusterError;
-use crate::cluster::local::{FeatureGate, FeatureGates, Running};
+use super::host::{Frozen, Host, HostError, Led};
+use crate::cluster::local::{FeatureGate, FeatureGates, Lead, Running};
+use crate::cluster::{ClusterError, LeadThrough};
 use crate::scenario::Component;
 
 impl Host for Running {
@@ -54,8 +54,27 @@ impl Host for Running {
         })
     }
 
+    fn lead<'a>(
+        &'a self,
+        through: &'a BTreeMap<Component, LeadThrough>,
+    ) -> BoxFuture<'a, Result<Box<dyn Led>, HostError>> {
+        let named =
+            through.iter().map(|(component, way)| (component.as_str().to_owned(), way.clone()));
+        let named = named.collect();
+        Box::pin(async move {
+            let lead = Running::lead(self, named).await?;
+            Ok(Box::new(lead) as Box<dyn Led>)
+        })
+    }
+
     fn ended(&self) -> BoxFuture<'_, HostError> {
         Box::pin(async move { Running::ended(self).await.into() })
+    }
+}
+
+impl Led for Lead {
+    fn end(self: Box<Self>) -> BoxFuture<'static, Result<(), HostError>> {
+        Box::pin(async move { Lead::end(*self).await.map_err(HostError::from) })
     }
 }
 

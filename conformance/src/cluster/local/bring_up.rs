@@ -6,9 +6,11 @@ use super::certificates::{Authority, Pair};
 use super::components::{ALL, Component, Site};
 use super::endpoint::{Endpoint, admin};
 use super::features::FeatureGates;
+use super::kubeconfig::Login;
 use super::places::ClusterFolder;
 use super::ports::{self, Reserved};
 use super::processes::Processes;
+use super::tokens::Tokens;
 use super::waiting::Waits;
 use super::{files, guard, install, kubeconfig};
 use crate::cluster::ClusterError;
@@ -33,7 +35,7 @@ impl Ports {
 /// What a component's webhooks have to answer on before it counts as ready. Kueue answers for
 /// every kind it integrates, also for those whose integration is still to come: the paths are of
 /// those that the suite uses.
-fn webhooks(component: Component) -> &'static [&'static str] {
+pub(super) fn webhooks(component: Component) -> &'static [&'static str] {
     match component {
         Component::JobSet => &["/mutate-jobset-x-k8s-io-v1alpha2-jobset", "/mutate--v1-pod"],
         Component::Trainer => &[
@@ -53,11 +55,18 @@ fn webhooks(component: Component) -> &'static [&'static str] {
     }
 }
 
-/// Makes keys, certificates and kubeconfigs, everything that the components read.
-pub(super) fn prepare(
-    folder: &ClusterFolder,
-    ports: &Ports,
-) -> Result<(Site, Authority), ClusterError> {
+/// What a cluster is started from.
+pub(super) struct Prepared {
+    /// Where everything is.
+    pub site: Site,
+    /// Who signed the certificates.
+    pub authority: Authority,
+    /// The secrets of the components.
+    pub tokens: Tokens,
+}
+
+/// Makes keys, certificates, tokens and kubeconfigs, everything that the components read.
+pub(super) fn prepare(folder: &ClusterFolder, ports: &Ports) -> Result<Prepared, ClusterError> {
     let run = folder.run();
     files::remove_folder(&run)?;
     files::remove_folder(&folder.logs())?;
@@ -73,16 +82,17 @@ pub(super) fn prepare(
         authority: authority.file(),
         server: authority.server("server")?,
         etcd_client: authority.client("etcd-client", "kube-apiserver", "etcd")?,
-        tokens: authority.signing_key("service-accounts")?,
+        service_accounts: authority.signing_key("service-accounts")?,
     };
     let server = site.url(Component::ApiServer);
-    let kubeconfig = |file: &std::path::Path, user: &str, key: &str| {
-        let pair = authority.client(key, user, "system:masters")?;
-        kubeconfig::write(file, &server, authority.pem(), user, &pair)
-    };
-    kubeconfig(&folder.kubeconfig(), "admin", "admin")?;
-    for component in ALL.into_iter().skip_while(|component| *component <= Component::ApiServer) {
-        kubeconfig(&site.kubeconfig(component), component.user(), component.name())?;
+    let pair = authority.client("admin", "admin", "system:masters")?;
+    let admin = Login::Certificate(&pair);
+    kubeconfig::write(&folder.kubeconfig(), &server, authority.pem(), "admin", &admin)?;
+    let tokens = Tokens::create()?;
+    files::write_private(&site.token_file(), tokens.file().as_bytes())?;
+    for (component, token) in tokens.iter() {
+        let (file, login) = (site.kubeconfig(component), Login::Token(token));
+        kubeconfig::write(&file, &server, authority.pem(), component.user(), &login)?;
         if !webhooks(component).is_empty() {
             let folder = site.webhook_certificates(component);
             files::folder(&folder)?;
@@ -92,7 +102,7 @@ pub(super) fn prepare(
     let etc = site.kueue_etc();
     let certificates = guard::prepare_etc(&etc).map_err(|error| ClusterError::io(&etc, &error))?;
     copy_pair(&site.server, &certificates)?;
-    Ok((site, authority))
+    Ok(Prepared { site, authority, tokens })
 }
 
 /// Puts a certificate where controller-runtime looks for it.
@@ -161,16 +171,7 @@ impl Start<'_> {
         install.kueue_reconciles().await
     }
 
-    /// Starts Kueue again with other feature gates; the old one is gone before.
-    pub(super) async fn restart_kueue(&self) -> Result<(), ClusterError> {
-        self.processes.end(Component::Kueue).await;
-        self.start(Component::Kueue)?;
-        self.webhooks_answer(Component::Kueue).await?;
-        let client = admin(&self.site.folder.kubeconfig()).await?;
-        install::Install { client: &client, waits: self.waits }.kueue_reconciles().await
-    }
-
-    fn start(&self, component: Component) -> Result<(), ClusterError> {
+    pub(super) fn start(&self, component: Component) -> Result<(), ClusterError> {
         self.processes.start(component, self.site, self.gates)
     }
 
@@ -182,13 +183,13 @@ impl Start<'_> {
         self.waits.until("etcd", "/readyz says ok", ask).await
     }
 
-    async fn ready(&self, component: Component, path: &str) -> Result<(), ClusterError> {
+    pub(super) async fn ready(&self, component: Component, path: &str) -> Result<(), ClusterError> {
         let endpoint = Endpoint::new(&self.site.url(component), &self.site.authority, None)?;
         let ask = async || endpoint.says_ok(path).await;
         self.waits.until(component.name(), &format!("{path} says ok"), ask).await
     }
 
-    async fn webhooks_answer(&self, component: Component) -> Result<(), ClusterError> {
+    pub(super) async fn webhooks_answer(&self, component: Component) -> Result<(), ClusterError> {
         let endpoint = Endpoint::new(&self.site.url(component), &self.site.authority, None)?;
         let ask = async || {
             for path in webhooks(component) {

@@ -40,6 +40,11 @@ pub(super) const ALL: [Component; 7] = [
 ];
 
 impl Component {
+    /// Whether it is a client of the API server, with a kubeconfig.
+    pub(super) fn is_client(self) -> bool {
+        !matches!(self, Self::Etcd | Self::ApiServer)
+    }
+
     /// What people, logs and the state call it.
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -91,7 +96,7 @@ pub(super) struct Site {
     /// The API server's certificate for etcd.
     pub etcd_client: Pair,
     /// The keys of ServiceAccount tokens.
-    pub tokens: Pair,
+    pub service_accounts: Pair,
 }
 
 /// A program to start.
@@ -128,6 +133,11 @@ impl Site {
     /// The kubeconfig of a component.
     pub(super) fn kubeconfig(&self, component: Component) -> PathBuf {
         self.folder.run().join("kubeconfigs").join(component.name())
+    }
+
+    /// The tokens that the API server knows.
+    pub(super) fn token_file(&self) -> PathBuf {
+        self.folder.run().join("tokens.csv")
     }
 
     /// Where a component keeps temporary files. Trainer has no option for its certificates: it
@@ -203,9 +213,10 @@ impl Site {
             .path("etcd-certfile", &self.etcd_client.certificate)
             .path("etcd-keyfile", &self.etcd_client.key)
             .path("client-ca-file", &self.authority)
+            .path("token-auth-file", &self.token_file())
             .set("service-account-issuer", "https://kubernetes.default.svc.cluster.local")
-            .path("service-account-key-file", &self.tokens.certificate)
-            .path("service-account-signing-key-file", &self.tokens.key)
+            .path("service-account-key-file", &self.service_accounts.certificate)
+            .path("service-account-signing-key-file", &self.service_accounts.key)
             .set("service-cluster-ip-range", "10.0.0.0/24")
             .set("endpoint-reconciler-type", "none")
             .set("authorization-mode", "RBAC")
@@ -223,7 +234,7 @@ impl Site {
             .path("kubeconfig", &self.kubeconfig(Component::ControllerManager))
             .set("leader-elect", "false")
             .set("controllers", CONTROLLERS)
-            .path("service-account-private-key-file", &self.tokens.key)
+            .path("service-account-private-key-file", &self.service_accounts.key)
             .path("root-ca-file", &self.authority)
             .set("kube-api-qps", QPS)
             .set("kube-api-burst", BURST);
@@ -377,7 +388,7 @@ mod tests {
             authority: "/pki/ca.crt".into(),
             server: pair("server"),
             etcd_client: pair("etcd-client"),
-            tokens: pair("tokens"),
+            service_accounts: pair("service-accounts"),
         }
     }
 

@@ -11,6 +11,7 @@ use nix::unistd::Pid;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::{mpsc, oneshot};
 
@@ -18,11 +19,18 @@ use tokio::sync::{mpsc, oneshot};
 #[derive(Debug)]
 pub(super) struct Death {
     component: Component,
+    /// The process, as its parent knows it.
+    id: Option<ProcessId>,
     log: PathBuf,
     status: String,
 }
 
 impl Death {
+    /// The component.
+    pub(super) fn component(&self) -> Component {
+        self.component
+    }
+
     /// The component, how it ended, and the end of its log. `run` is looked at for a full disk, on
     /// which the log would be silent.
     pub(super) fn into_error(self, run: &Path) -> ClusterError {
@@ -59,6 +67,8 @@ struct Running {
 pub(super) struct Processes {
     binaries: PathBuf,
     running: Mutex<Vec<Running>>,
+    /// Whether all are to be ended: then none is started any more.
+    over: AtomicBool,
     deaths: mpsc::UnboundedSender<Death>,
 }
 
@@ -66,7 +76,8 @@ impl Processes {
     /// None yet. `binaries` is the folder of programs. Deaths are reported on the channel.
     pub(super) fn new(binaries: PathBuf) -> (Self, mpsc::UnboundedReceiver<Death>) {
         let (deaths, reported) = mpsc::unbounded_channel();
-        (Self { binaries, running: Mutex::default(), deaths }, reported)
+        let (running, over) = (Mutex::default(), AtomicBool::new(false));
+        (Self { binaries, running, over, deaths }, reported)
     }
 
     /// Starts a component, with its log from empty.
@@ -76,6 +87,9 @@ impl Processes {
         site: &Site,
         gates: &FeatureGates,
     ) -> Result<(), ClusterError> {
+        if self.over.load(Ordering::Relaxed) {
+            return Err(ClusterError::Interrupted);
+        }
         let Invocation { arguments, configuration } = site.invocation(component, gates);
         if let Some((file, content)) = configuration {
             files::write_private(&file, content.to_string().as_bytes())?;
@@ -109,7 +123,7 @@ impl Processes {
             tokio::select! {
                 status = child.wait() => {
                     let status = status.map_or_else(|error| error.to_string(), describe);
-                    drop(deaths.send(Death { component, log: death_log, status }));
+                    drop(deaths.send(Death { component, id, log: death_log, status }));
                 }
                 _ = told_to_end => drop(child.kill().await),
             }
@@ -118,7 +132,7 @@ impl Processes {
         let port = site.port(component);
         let name = component.name().to_owned();
         if let Some(id) = id {
-            let state = ProcessState { name, id, port, log };
+            let state = ProcessState { name, id, port, log, led_through: None };
             self.locked().push(Running { state, component, end, ended });
         }
         Ok(())
@@ -146,15 +160,25 @@ impl Processes {
             .map_err(|error| ClusterError::io(&process.state.log, &error.into()))
     }
 
-    /// Ends all, the last started first, and waits until they are gone.
+    /// Whether the process that died is still the one of its component.
+    pub(super) fn has(&self, death: &Death) -> bool {
+        self.locked().iter().any(|process| Some(process.state.id) == death.id)
+    }
+
+    /// Ends all, the last started first, and waits until they are gone. None is started after.
     pub(super) async fn end_all(&self) {
+        self.over.store(true, Ordering::Relaxed);
         let all = std::mem::take(&mut *self.locked());
         futures::future::join_all(all.into_iter().rev().map(Running::end)).await;
     }
 
-    /// What the state file says of them.
-    pub(super) fn states(&self) -> Vec<ProcessState> {
-        self.locked().iter().map(|process| process.state.clone()).collect()
+    /// What the state file says of them. `way` is where a component is led.
+    pub(super) fn states(&self, way: impl Fn(Component) -> Option<String>) -> Vec<ProcessState> {
+        let state = |process: &Running| {
+            let led_through = way(process.component);
+            ProcessState { led_through, ..process.state.clone() }
+        };
+        self.locked().iter().map(state).collect()
     }
 
     fn locked(&self) -> MutexGuard<'_, Vec<Running>> {

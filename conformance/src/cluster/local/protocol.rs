@@ -6,9 +6,10 @@
 use super::features::FeatureGates;
 use super::places::{ClusterFolder, Places};
 use super::state::State;
-use crate::cluster::{ClusterError, Event};
+use crate::cluster::{ClusterError, Event, LeadThrough};
 use fs_err as fs;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
@@ -42,6 +43,10 @@ pub(super) enum Request {
     RestartKueue(FeatureGates),
     /// Make the component of this name stand still, until the connection is closed.
     Freeze(String),
+    /// Start the components of these names again, with their requests led through these servers,
+    /// until the connection is closed. When this side of it is, a second answer says that they are
+    /// back.
+    Lead(BTreeMap<String, LeadThrough>),
     /// Say nothing, and close the connection when the cluster has ended.
     Watch,
 }

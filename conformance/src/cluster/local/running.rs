@@ -7,11 +7,11 @@ use super::protocol::{Answer, Request, connect, receive, send};
 use super::starter::{Options, Supervisor, matching};
 use super::state::{Phase, State};
 use super::{END_LIMIT, endpoint, files, names, status, supervised, supervisor_gone};
-use crate::cluster::{ClusterError, Progress};
+use crate::cluster::{ClusterError, LeadThrough, Progress};
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
-use tokio::io::{AsyncReadExt, BufReader};
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 
 /// Whose a running cluster is.
@@ -26,17 +26,29 @@ pub enum Ownership {
 /// A cluster that is ready. Dropping it ends the cluster if it is its own, without waiting;
 /// [`Running::shut_down`] waits.
 pub struct Running {
+    link: Arc<Link>,
+    client: kube::Client,
+    supervisor: Option<Supervisor>,
+}
+
+/// The way to the cluster's supervisor.
+struct Link {
     options: Options,
     folder: ClusterFolder,
-    client: kube::Client,
     state: Mutex<State>,
-    supervisor: Option<Supervisor>,
 }
 
 /// A component that stands still until this is dropped.
 #[derive(Debug)]
 pub struct Frozen {
-    _connection: UnixStream,
+    _connection: BufReader<UnixStream>,
+}
+
+/// Components whose requests are led through a proxy until this is dropped, or this process is gone.
+/// They are then started again without it; [`Lead::end`] waits for that.
+pub struct Lead {
+    link: Arc<Link>,
+    connection: BufReader<UnixStream>,
 }
 
 /// How many folders of own clusters are kept for their logs.
@@ -54,15 +66,15 @@ pub async fn take_up_or_start(
     if let Some(state) = matching(&options, progress).await? {
         let client = endpoint::admin(&state.kubeconfig).await?;
         if endpoint::answers(&client).await {
-            let (folder, state) = (options.folder()?, Mutex::new(state));
-            return Ok(Running { options, folder, client, state, supervisor: None });
+            let link = Arc::new(Link::new(options, state)?);
+            return Ok(Running { link, client, supervisor: None });
         }
     }
     options.name = own_name(&options);
     let supervisor = Supervisor::start(&options, progress).await?;
     let client = endpoint::admin(&supervisor.state.kubeconfig).await?;
-    let (folder, state) = (options.folder()?, Mutex::new(supervisor.state.clone()));
-    Ok(Running { options, folder, client, state, supervisor: Some(supervisor) })
+    let link = Arc::new(Link::new(options, supervisor.state.clone())?);
+    Ok(Running { link, client, supervisor: Some(supervisor) })
 }
 
 /// A name for an own cluster; removes the folders of old ones.
@@ -85,6 +97,59 @@ fn own_name(options: &Options) -> String {
     format!("{prefix}{}", std::process::id())
 }
 
+impl Lead {
+    /// Ends it, and returns when the components serve without the proxy, which until then has to be
+    /// there.
+    pub async fn end(mut self) -> Result<(), ClusterError> {
+        // Of this side only: the answer comes over the other.
+        let closed = self.connection.get_mut().shutdown().await;
+        closed.map_err(|_| self.link.why_gone())?;
+        self.link.answer(&mut self.connection).await
+    }
+}
+
+impl Link {
+    fn new(options: Options, state: State) -> Result<Self, ClusterError> {
+        let folder = options.folder()?;
+        Ok(Self { options, folder, state: Mutex::new(state) })
+    }
+
+    /// Asks the supervisor for something, and returns when it is done. Some things last as long as
+    /// the connection.
+    async fn ask(&self, request: &Request) -> Result<BufReader<UnixStream>, ClusterError> {
+        let asked = async {
+            let mut stream = connect(&self.folder).await?;
+            send(&mut stream, request).await?;
+            Ok::<_, std::io::Error>(BufReader::new(stream))
+        };
+        let mut connection = asked.await.map_err(|_| self.why_gone())?;
+        self.answer(&mut connection).await?;
+        Ok(connection)
+    }
+
+    async fn answer(&self, from: &mut BufReader<UnixStream>) -> Result<(), ClusterError> {
+        match receive::<Answer>(from).await {
+            Ok(Some(Answer::Ready(state))) => {
+                *self.state.lock().unwrap_or_else(PoisonError::into_inner) = *state;
+                Ok(())
+            }
+            Ok(Some(Answer::Failed(error))) => Err(error),
+            _ => Err(self.why_gone()),
+        }
+    }
+
+    fn why_gone(&self) -> ClusterError {
+        let name = &self.options.name;
+        match status(&self.options.places, name) {
+            Ok(Some(State { failure: Some(failure), .. })) => failure,
+            Ok(Some(State { phase: Phase::Ended, .. })) => {
+                ClusterError::NotRunning { name: name.clone() }
+            }
+            _ => supervisor_gone(&self.folder, name),
+        }
+    }
+}
+
 impl Running {
     /// The administrator's client. It sends nothing twice by itself.
     pub fn client(&self) -> kube::Client {
@@ -93,7 +158,7 @@ impl Running {
 
     /// The administrator's kubeconfig.
     pub fn kubeconfig(&self) -> std::path::PathBuf {
-        self.folder.kubeconfig()
+        self.link.folder.kubeconfig()
     }
 
     /// The API server's URL.
@@ -124,7 +189,7 @@ impl Running {
 
     /// The cluster's name.
     pub fn name(&self) -> &str {
-        &self.options.name
+        &self.link.options.name
     }
 
     /// Whose it is.
@@ -134,12 +199,12 @@ impl Running {
 
     /// The folder of logs, one for each component.
     pub fn logs(&self) -> std::path::PathBuf {
-        self.folder.logs()
+        self.link.folder.logs()
     }
 
     /// What the supervisor last said of the cluster.
     pub fn state(&self) -> State {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.link.state.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Kueue's feature gates, as they are now.
@@ -154,59 +219,38 @@ impl Running {
     /// every write to a kind that Kueue's webhooks guard fails, so nothing else
     /// may use the cluster meanwhile. On a cluster that was taken up, put the old gates back.
     pub async fn restart_kueue(&self, gates: &FeatureGates) -> Result<(), ClusterError> {
-        let asked = async {
-            let mut stream = connect(&self.folder).await?;
-            send(&mut stream, &Request::RestartKueue(gates.clone())).await?;
-            receive::<Answer>(&mut BufReader::new(stream)).await
-        };
-        match asked.await {
-            Ok(Some(Answer::Ready(state))) => {
-                *self.state.lock().unwrap_or_else(PoisonError::into_inner) = *state;
-                Ok(())
-            }
-            Ok(Some(Answer::Failed(error))) => Err(error),
-            _ => Err(self.why_gone()),
-        }
+        self.link.ask(&Request::RestartKueue(gates.clone())).await.map(drop)
     }
 
     /// Makes a component stand still: it keeps its connections and does nothing. It goes on when
     /// the result is dropped, and also when this process is killed.
     pub async fn freeze(&self, component: &str) -> Result<Frozen, ClusterError> {
-        let asked = async {
-            let mut stream = connect(&self.folder).await?;
-            send(&mut stream, &Request::Freeze(component.to_owned())).await?;
-            let mut stream = BufReader::new(stream);
-            let answer = receive::<Answer>(&mut stream).await?;
-            Ok::<_, std::io::Error>((answer, stream.into_inner()))
-        };
-        match asked.await {
-            Ok((Some(Answer::Ready(_)), connection)) => Ok(Frozen { _connection: connection }),
-            Ok((Some(Answer::Failed(error)), _)) => Err(error),
-            _ => Err(self.why_gone()),
-        }
+        let connection = self.link.ask(&Request::Freeze(component.to_owned())).await?;
+        Ok(Frozen { _connection: connection })
+    }
+
+    /// Starts components again, with their requests led through a proxy, and returns when they
+    /// serve: webhooks answer, controllers reconcile. They keep their tokens, and Kueue its feature
+    /// gates.
+    ///
+    /// While they are away every write to a kind that their webhooks guard fails, so nothing else may
+    /// use the cluster meanwhile. A component that cannot work through the proxy ends the cluster,
+    /// with its own words. One that stood still no longer does.
+    pub async fn lead(&self, through: BTreeMap<String, LeadThrough>) -> Result<Lead, ClusterError> {
+        let connection = self.link.ask(&Request::Lead(through)).await?;
+        Ok(Lead { link: Arc::clone(&self.link), connection })
     }
 
     /// Returns when the cluster has ended, with the reason. To be raced with whatever needs it.
     pub async fn ended(&self) -> ClusterError {
-        if let Ok(mut stream) = connect(&self.folder).await
+        if let Ok(mut stream) = connect(&self.link.folder).await
             && send(&mut stream, &Request::Watch).await.is_ok()
         {
             let mut rest = Vec::new();
             drop(stream.read_to_end(&mut rest).await);
         }
-        super::unsupervised_within(&self.folder, END_LIMIT).await;
-        self.why_gone()
-    }
-
-    fn why_gone(&self) -> ClusterError {
-        let name = &self.options.name;
-        match status(&self.options.places, name) {
-            Ok(Some(State { failure: Some(failure), .. })) => failure,
-            Ok(Some(State { phase: Phase::Ended, .. })) => {
-                ClusterError::NotRunning { name: name.clone() }
-            }
-            _ => supervisor_gone(&self.folder, name),
-        }
+        super::unsupervised_within(&self.link.folder, END_LIMIT).await;
+        self.link.why_gone()
     }
 
     /// Ends the cluster if it is its own, and returns when it is gone.
@@ -218,11 +262,11 @@ impl Running {
 
     /// The log of a component.
     pub fn log(&self, component: &str) -> std::path::PathBuf {
-        self.folder.log(component)
+        self.link.folder.log(component)
     }
 
     /// The cluster's folder.
     pub fn folder(&self) -> &Path {
-        self.folder.root()
+        self.link.folder.root()
     }
 }

@@ -43,6 +43,8 @@ pub enum Phase {
     Starting,
     /// All of it is ready.
     Ready,
+    /// Components are being started again.
+    Restarting,
     /// It ended because of `failure`.
     Failed,
     /// It was ended.
@@ -61,6 +63,8 @@ pub struct ProcessState {
     pub port: u16,
     /// Its log.
     pub log: PathBuf,
+    /// The server that its requests are led through, where they are.
+    pub led_through: Option<String>,
 }
 
 /// How long a phase of the start took.

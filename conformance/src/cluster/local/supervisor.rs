@@ -5,15 +5,17 @@
 //! asked it to stay. Its children are bound to it by the kernel (see [`super::guard`]), so even
 //! SIGKILL leaves nothing running.
 
-use super::bring_up::{Ports, Start, prepare};
+use super::bring_up::{Ports, Prepared, Start, prepare};
 use super::cache::Cache;
 use super::certificates::Authority;
 use super::components::{Component, Site};
 use super::features::FeatureGates;
+use super::leaders::Leaders;
 use super::places::ClusterFolder;
 use super::processes::{Death, Processes};
 use super::protocol::{self, Answer, Order, Request, receive, send};
 use super::state::{Phase, ProcessId, SCHEMA, State, Timing};
+use super::tokens::Tokens;
 use super::toolchain::Toolchain;
 use super::waiting::Waits;
 use super::{files, pins};
@@ -31,6 +33,8 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::task::{LocalSet, spawn_local};
+
+mod lead;
 
 /// The hidden subcommand's name.
 pub const SUBCOMMAND: &str = "supervise";
@@ -98,7 +102,8 @@ async fn run() -> std::io::Result<()> {
 enum End {
     Asked,
     StarterGone,
-    Died(Death),
+    /// Components that were led did not come back.
+    NotBack(ClusterError),
 }
 
 struct Supervisor {
@@ -114,14 +119,17 @@ impl Drop for Supervisor {
     }
 }
 
-/// What a started cluster needs for a restart of Kueue.
+/// A cluster, with all that a restart of a component needs.
 struct Cluster {
     supervisor: Arc<Supervisor>,
     cache: Cache,
     site: Site,
     authority: Authority,
+    tokens: Tokens,
     processes: Processes,
+    leaders: Leaders,
     ready_within: Duration,
+    /// Held while components are started again.
     restarts: tokio::sync::Mutex<()>,
 }
 
@@ -176,17 +184,18 @@ impl Supervisor {
         let _starter = tokio::spawn(watch_starter(input, ends.clone()));
 
         let built = tokio::select! {
-            cluster = Arc::clone(&self).build(order, &ends) => cluster,
-            end = ended.recv() => Err(self.reason(end)),
+            cluster = Arc::clone(&self).build(order) => cluster,
+            end = ended.recv() => Err(reason(end)),
         };
         let lived = match built {
-            Ok((cluster, ports)) => {
+            Ok((cluster, ports, deaths)) => {
                 let cluster = Arc::new(cluster);
                 let lived = tokio::select! {
                     failed = cluster.start_and_serve(ports, &ends) => Err(failed),
+                    death = cluster.death(deaths) => Err(death.into_error(&self.folder.run())),
                     end = ended.recv() => match end {
                         Some(End::Asked) => Ok(()),
-                        end => Err(self.reason(end)),
+                        end => Err(reason(end)),
                     },
                 };
                 cluster.processes.end_all().await;
@@ -201,37 +210,29 @@ impl Supervisor {
     async fn build(
         self: Arc<Self>,
         order: &Order,
-        ends: &mpsc::UnboundedSender<End>,
-    ) -> Result<(Cluster, Ports), ClusterError> {
+    ) -> Result<(Cluster, Ports, mpsc::UnboundedReceiver<Death>), ClusterError> {
         let toolchain = Toolchain::find().await?;
         let patience = Duration::from_secs(order.cache_patience_s);
         let cache = Cache::ready(&order.places.cache, &toolchain, patience, &Starter).await?;
         let ports = Ports::reserve()?;
-        let (site, authority) = prepare(&self.folder, &ports)?;
-        let (processes, mut deaths) = Processes::new(cache.binaries());
-        let ends = ends.clone();
-        tokio::spawn(async move {
-            if let Some(death) = deaths.recv().await {
-                drop(ends.send(End::Died(death)));
-            }
-        });
+        let Prepared { site, authority, tokens } = prepare(&self.folder, &ports)?;
+        let (processes, deaths) = Processes::new(cache.binaries());
         let cluster = Cluster {
             supervisor: self,
             cache,
             site,
             authority,
+            tokens,
             processes,
+            leaders: Leaders::default(),
             ready_within: Duration::from_secs(order.ready_within_s),
             restarts: tokio::sync::Mutex::default(),
         };
-        Ok((cluster, ports))
+        Ok((cluster, ports, deaths))
     }
 
-    fn reason(&self, end: Option<End>) -> ClusterError {
-        match end {
-            Some(End::Died(death)) => death.into_error(&self.folder.run()),
-            Some(End::Asked | End::StarterGone) | None => ClusterError::Interrupted,
-        }
+    fn name(&self) -> String {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).name.clone()
     }
 
     /// Removes keys and data, and says how it ended.
@@ -245,6 +246,13 @@ impl Supervisor {
             state.processes.clear();
         });
         lived.and(removed).and(written.map(drop))
+    }
+}
+
+fn reason(end: Option<End>) -> ClusterError {
+    match end {
+        Some(End::NotBack(error)) => error,
+        Some(End::Asked | End::StarterGone) | None => ClusterError::Interrupted,
     }
 }
 
@@ -265,6 +273,19 @@ impl Cluster {
                 spawn_local(async move { cluster.answer(stream, ends).await });
             }
         }
+    }
+
+    /// Returns when a component has ended by itself, not together with who led it.
+    async fn death(&self, mut deaths: mpsc::UnboundedReceiver<Death>) -> Death {
+        while let Some(death) = deaths.recv().await {
+            let explained = self.leaders.explain_the_end_of(death.component()).await;
+            // Another process may have taken its place meanwhile.
+            if !explained && self.processes.has(&death) {
+                return death;
+            }
+        }
+        // The sender is as old as the cluster.
+        std::future::pending().await
     }
 
     async fn start(&self, ports: Ports) -> Result<UnixListener, ClusterError> {
@@ -307,13 +328,14 @@ impl Cluster {
         self.supervisor.update(|state| {
             state.phase = Phase::Ready;
             state.feature_gates = gates;
-            state.processes = self.processes.states();
+            state.processes = self.processes.states(|component| self.leaders.way(component));
             state.timings = timings.to_vec();
         })
     }
 
     /// Serves one connection.
     async fn answer(self: Arc<Self>, stream: UnixStream, ends: mpsc::UnboundedSender<End>) {
+        let process = stream.peer_cred().ok().and_then(|peer| peer.pid());
         let (from, mut to) = stream.into_split();
         let mut from = BufReader::new(from);
         match receive(&mut from).await {
@@ -327,6 +349,9 @@ impl Cluster {
                     Err(error) => Answer::Failed(error),
                 };
                 drop(send(&mut to, &answer).await);
+            }
+            Ok(Some(Request::Lead(asked))) => {
+                self.lead(asked, process, from, &mut to, &ends).await;
             }
             Ok(Some(Request::Freeze(name))) => self.freeze(&name, from, &mut to).await,
             // Until the other side closes; or, with this process, at the end of the cluster.
@@ -342,7 +367,11 @@ impl Cluster {
         mut from: BufReader<OwnedReadHalf>,
         to: &mut OwnedWriteHalf,
     ) {
-        let stopped = self.processes.signal(name, Signal::SIGSTOP);
+        let stopped = {
+            // Not one that is just being started again: it would not serve.
+            let _turn = self.restarts.lock().await;
+            self.processes.signal(name, Signal::SIGSTOP)
+        };
         let answer = match stopped.and_then(|()| self.supervisor.update(|_| {})) {
             Ok(state) => Answer::Ready(Box::new(state)),
             Err(error) => Answer::Failed(error),
@@ -353,13 +382,34 @@ impl Cluster {
         drop(self.processes.signal(name, Signal::SIGCONT));
     }
 
-    /// One at a time.
     async fn restart_kueue(&self, gates: FeatureGates) -> Result<State, ClusterError> {
+        let kueue = [Component::Kueue];
+        let restarted = self.restarting(&gates, async |start| {
+            start.end(&kueue).await;
+            start.start_again(&kueue)?;
+            tokio::select! {
+                served = start.serve_again(&kueue) => served,
+                () = self.leaders.gone_from(&kueue) => Err(ClusterError::Interrupted),
+            }
+        });
+        let restarted = restarted.await;
+        if restarted.is_err() {
+            self.ready(&self.timings(), self.gates())?;
+        }
+        restarted
+    }
+
+    /// Does a restart, one at a time. Until it has succeeded nobody takes up the cluster.
+    async fn restarting(
+        &self,
+        gates: &FeatureGates,
+        restart: impl AsyncFnOnce(Start<'_>) -> Result<(), ClusterError>,
+    ) -> Result<State, ClusterError> {
         let _turn = self.restarts.lock().await;
+        self.supervisor.update(|state| state.phase = Phase::Restarting)?;
         let waits = self.waits(&crate::cluster::progress::Silent);
-        self.with(&gates, &waits).restart_kueue().await?;
-        let timings = self.timings();
-        self.ready(&timings, gates)
+        restart(self.with(gates, &waits)).await?;
+        self.ready(&self.timings(), gates.clone())
     }
 
     fn timings(&self) -> Vec<Timing> {
