@@ -1,40 +1,20 @@
 //! Clusters from their start to their end, whatever ends them.
 
-use super::{Home, PROGRAM, said};
+use super::training::{gated_workload, pod_of, prepare, train};
+use super::{Home, PATIENCE, said, send};
 use dispatch_conformance::cluster::local::{
-    FeatureGates, Options, Ownership, Phase, Places, ProcessId, Running, State, take_up_or_start,
+    FeatureGates, Ownership, Phase, ProcessId, Running, State, take_up_or_start,
 };
 use dispatch_conformance::cluster::{ClusterError, progress::Silent};
 use fs_err as fs;
-use futures::TryStreamExt;
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::{
-    ApiResource, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams, PostParams,
-};
-use kube::runtime::{WatchStreamExt, watcher};
-use kube::{Api, Client};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use kube::Api;
+use kube::api::ListParams;
+use nix::sys::signal::Signal;
 use rstest::rstest;
-use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
-
-/// How long anything may take before a test gives up.
-const PATIENCE: Duration = Duration::from_mins(1);
-
-fn options(home: &Home) -> Options {
-    let mut options = Options::new("shared").unwrap();
-    options.places = Places { state: home.path().join("dispatch-conformance"), ..options.places };
-    options.program = PROGRAM.into();
-    options
-}
-
-fn state(home: &Home, name: &str) -> State {
-    let text = fs::read(home.clusters().join(name).join("state.json")).unwrap();
-    serde_json::from_slice(&text).unwrap()
-}
+use std::time::Instant;
 
 /// The processes whose arguments or environment name the folder of this test's clusters.
 fn left(home: &Home) -> Vec<String> {
@@ -51,7 +31,7 @@ fn left(home: &Home) -> Vec<String> {
 
 /// Waits until nothing of this test's clusters runs any more.
 #[track_caller]
-fn nothing_is_left(home: &Home, ids: &[ProcessId]) {
+pub(super) fn nothing_is_left(home: &Home, ids: &[ProcessId]) {
     let begun = Instant::now();
     loop {
         let left = left(home);
@@ -69,10 +49,6 @@ fn ended(id: ProcessId) -> bool {
     !id.alive() || stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim().starts_with('Z'))
 }
 
-fn send(pid: u32, signal: Signal) {
-    kill(Pid::from_raw(i32::try_from(pid).unwrap()), signal).unwrap();
-}
-
 /// Starts `cluster up` and returns when it says something that contains `words`.
 fn up_until(home: &Home, words: &str) -> (Child, impl Iterator<Item = String>) {
     let mut command = home.command(&["cluster", "up", "--cluster=local", "--name=one"]);
@@ -83,7 +59,7 @@ fn up_until(home: &Home, words: &str) -> (Child, impl Iterator<Item = String>) {
     (child, lines)
 }
 
-fn all_processes(state: &State) -> Vec<ProcessId> {
+pub(super) fn all_processes(state: &State) -> Vec<ProcessId> {
     state.processes.iter().map(|process| process.id).chain([state.supervisor]).collect()
 }
 
@@ -102,7 +78,7 @@ fn a_start_that_is_ended_leaves_nothing(
 ) {
     let home = Home::new();
     let (mut starter, rest) = up_until(&home, moment);
-    let supervisor = state(&home, "one").supervisor;
+    let supervisor = home.state("one").supervisor;
     send(starter.id(), signal);
     rest.for_each(drop);
     assert_eq!(starter.wait().unwrap().code(), code);
@@ -116,7 +92,7 @@ fn a_killed_supervisor_takes_everything_with_it_and_is_reported() {
     let home = Home::new();
     let up = home.run(&["cluster", "up", "--cluster=local", "--name=one"]);
     assert!(up.status.success(), "{}", said(&up));
-    let state = state(&home, "one");
+    let state = home.state("one");
     assert_eq!((state.phase, state.processes.len()), (Phase::Ready, 7));
 
     send(state.supervisor.pid, Signal::SIGKILL);
@@ -133,7 +109,7 @@ fn a_component_that_dies_ends_the_cluster_and_is_named_with_its_log() {
     let home = Home::new();
     let up = home.run(&["cluster", "up", "--cluster=local", "--name=one"]);
     assert!(up.status.success(), "{}", said(&up));
-    let state = state(&home, "one");
+    let state = home.state("one");
     let kueue = state.processes.iter().find(|process| process.name == "kueue").unwrap();
 
     send(kueue.id.pid, Signal::SIGKILL);
@@ -160,12 +136,12 @@ async fn a_matching_cluster_is_taken_up_and_stays_and_another_is_not() {
     let up = home.run(&["cluster", "up", "--cluster=local", "--name=shared"]);
     assert!(up.status.success(), "{}", said(&up));
 
-    let running = take_up_or_start(options(&home), &Silent).await.unwrap();
+    let running = take_up_or_start(home.options(), &Silent).await.unwrap();
     assert_eq!((running.name(), running.ownership()), ("shared", Ownership::TakenUp));
     running.shut_down().await;
-    assert_eq!(state(&home, "shared").phase, Phase::Ready);
+    assert_eq!(home.state("shared").phase, Phase::Ready);
 
-    let mut other = options(&home);
+    let mut other = home.options();
     other.feature_gates = FeatureGates::default_with(["AdmissionGatedBy=false".parse().unwrap()]);
     let running = take_up_or_start(other, &Silent).await.unwrap();
     assert_eq!(running.ownership(), Ownership::Own);
@@ -174,7 +150,7 @@ async fn a_matching_cluster_is_taken_up_and_stays_and_another_is_not() {
     drop(running);
     nothing_is_left_of(&own);
 
-    let shared = state(&home, "shared");
+    let shared = home.state("shared");
     let down = home.run(&["cluster", "down", "--name=shared"]);
     assert!(down.status.success(), "{}", said(&down));
     nothing_is_left(&home, &all_processes(&shared));
@@ -193,7 +169,7 @@ fn nothing_is_left_of(state: &State) {
 #[ignore = "starts a real control plane"]
 async fn kueue_admits_trainjobs_and_keeps_gates_as_its_feature_gates_say() {
     let home = Home::new();
-    let running = take_up_or_start(options(&home), &Silent).await.unwrap();
+    let running = take_up_or_start(home.options(), &Silent).await.unwrap();
     let client = running.client();
     prepare(&client).await;
 
@@ -226,128 +202,4 @@ async fn ends_when_a_component_dies(running: Running) {
         matches!(&reason, ClusterError::ComponentDied { component, .. } if component == "etcd"),
         "{reason:?}"
     );
-}
-
-fn api(client: &Client, api_version: &str, kind: &str, namespaced: bool) -> Api<DynamicObject> {
-    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
-    if namespaced {
-        Api::namespaced_with(client.clone(), "default", &resource)
-    } else {
-        Api::all_with(client.clone(), &resource)
-    }
-}
-
-async fn create(client: &Client, namespaced: bool, object: Value) {
-    let text = |key: &str| object[key].as_str().unwrap().to_owned();
-    let api = api(client, &text("apiVersion"), &text("kind"), namespaced);
-    let object: DynamicObject = serde_json::from_value(object).unwrap();
-    api.create(&PostParams::default(), &object).await.unwrap();
-}
-
-/// A queue, a runtime and a node.
-async fn prepare(client: &Client) {
-    let kueue = "kueue.x-k8s.io/v1beta2";
-    let named = json!({ "name": "a" });
-    create(
-        client,
-        false,
-        json!({
-            "apiVersion": kueue, "kind": "ResourceFlavor", "metadata": named,
-        }),
-    )
-    .await;
-    create(client, false, json!({
-        "apiVersion": kueue, "kind": "ClusterQueue", "metadata": named,
-        "spec": { "namespaceSelector": {}, "resourceGroups": [{
-            "coveredResources": ["cpu"],
-            "flavors": [{ "name": "a", "resources": [{ "name": "cpu", "nominalQuota": "10" }] }],
-        }] },
-    }))
-    .await;
-    create(
-        client,
-        true,
-        json!({
-            "apiVersion": kueue, "kind": "LocalQueue", "metadata": named,
-            "spec": { "clusterQueue": "a" },
-        }),
-    )
-    .await;
-    let containers = json!([{
-        "name": "node", "image": "none", "resources": { "requests": { "cpu": "1" } },
-    }]);
-    let step = json!({ "trainer.kubeflow.org/trainjob-ancestor-step": "trainer" });
-    create(
-        client,
-        false,
-        json!({
-            "apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "ClusterTrainingRuntime",
-            "metadata": named,
-            "spec": { "mlPolicy": { "numNodes": 1 }, "template": { "spec": { "replicatedJobs": [{
-                "name": "node",
-                "template": {
-                    "metadata": { "labels": step },
-                    "spec": { "template": { "spec": { "containers": containers } } },
-                },
-            }] } } },
-        }),
-    )
-    .await;
-    create(client, false, json!({ "apiVersion": "v1", "kind": "Node", "metadata": named })).await;
-    let room = json!({ "cpu": "8", "memory": "8Gi", "pods": "100" });
-    let status = json!({ "status": {
-        "allocatable": room, "capacity": room,
-        "conditions": [{ "type": "Ready", "status": "True", "reason": "Test", "message": "" }],
-    } });
-    let nodes = api(client, "v1", "Node", false);
-    nodes.patch_status("a", &PatchParams::default(), &Patch::Merge(&status)).await.unwrap();
-}
-
-async fn train(client: &Client, name: &str, gated: bool) {
-    let gate = json!({ "kueue.x-k8s.io/admission-gated-by": "example.com/gate" });
-    create(
-        client,
-        true,
-        json!({
-            "apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob",
-            "metadata": {
-                "name": name,
-                "labels": { "kueue.x-k8s.io/queue-name": "a" },
-                "annotations": if gated { gate } else { json!({}) },
-            },
-            "spec": { "runtimeRef": { "name": "a" } },
-        }),
-    )
-    .await;
-}
-
-/// Waits until a pod of a TrainJob is on a node.
-async fn pod_of(client: &Client, trainjob: &str) {
-    let pods: Api<Pod> = Api::namespaced(client.clone(), "default");
-    let prefix = format!("{trainjob}-");
-    let bound = watcher(pods, watcher::Config::default()).applied_objects().try_filter(|pod| {
-        let ours = pod.metadata.name.as_deref().is_some_and(|name| name.starts_with(&prefix));
-        let bound = pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_some());
-        std::future::ready(ours && bound)
-    });
-    first(bound, &format!("a bound pod of {trainjob}")).await;
-}
-
-/// Waits until a Workload says that it is gated.
-async fn gated_workload(client: &Client) {
-    let workloads = api(client, "kueue.x-k8s.io/v1beta2", "Workload", true);
-    let gated = watcher(workloads, watcher::Config::default()).applied_objects().try_filter(|w| {
-        let conditions = w.data.pointer("/status/conditions").and_then(Value::as_array);
-        let mut all = conditions.into_iter().flatten();
-        std::future::ready(all.any(|condition| condition["reason"] == "AdmissionGated"))
-    });
-    first(gated, "a gated Workload").await;
-}
-
-async fn first<T>(stream: impl futures::Stream<Item = Result<T, watcher::Error>>, what: &str) {
-    let mut stream = std::pin::pin!(stream);
-    let seen = tokio::time::timeout(PATIENCE, stream.try_next()).await;
-    let seen = seen.unwrap_or_else(|_| panic!("{what} did not come"));
-    assert!(seen.unwrap().is_some(), "the watch ended before {what}");
 }

@@ -1,19 +1,29 @@
 //! The `cluster` commands, as a person or a CI job meets them.
 //!
-//! The tests in `life` start real control planes: they need a Go toolchain (or a warm cache) and
+//! The tests in `life` and `lead` start real control planes: they need a Go toolchain (or a warm cache) and
 //! some seconds each, so they are ignored unless asked for with `--ignored`.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod errors;
 mod guard;
+mod lead;
 mod life;
+mod pass_through;
+mod training;
 
+use dispatch_conformance::cluster::local::{Options, Places, State};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::time::Duration;
 
 /// The program under test.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_dispatch-conformance");
+
+/// How long anything may take before a test gives up.
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A state folder of its own for each test; the cache is the person's own.
 struct Home {
@@ -39,9 +49,31 @@ impl Home {
         command
     }
 
+    /// Those of a cluster `shared` in this folder.
+    fn options(&self) -> Options {
+        options_in(self.path())
+    }
+
+    fn state(&self, name: &str) -> State {
+        let text = fs_err::read(self.clusters().join(name).join("state.json")).unwrap();
+        serde_json::from_slice(&text).unwrap()
+    }
+
     fn run(&self, arguments: &[&str]) -> Output {
         self.command(arguments).output().unwrap()
     }
+}
+
+fn options_in(folder: &Path) -> Options {
+    let mut options = Options::new("shared").unwrap();
+    let state = folder.join("dispatch-conformance");
+    options.places = Places { state, ..options.places };
+    options.program = PROGRAM.into();
+    options
+}
+
+fn send(pid: u32, signal: Signal) {
+    kill(Pid::from_raw(i32::try_from(pid).unwrap()), signal).unwrap();
 }
 
 /// What a command said, for assertions.
