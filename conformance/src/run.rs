@@ -6,6 +6,7 @@
 //! history is all that is handed on.
 
 mod api;
+mod case;
 mod error;
 mod explain;
 mod fixture;
@@ -25,6 +26,7 @@ use std::sync::Arc;
 
 use dispatch_contract::{Clock, OsEntropy, SystemClock};
 
+pub use case::{Case, cases};
 pub use error::RunError;
 pub use host::{Frozen, Host, HostError, Led};
 pub use interrupt::{Interruption, Interrupts};
@@ -52,6 +54,8 @@ pub struct Settings {
     pub number: u32,
     /// The folder of the run's results; the scenario gets one of its own in it.
     pub results: PathBuf,
+    /// As which case the scenario is played, which then gets a folder of its own in the scenario's.
+    pub case: Option<Case>,
     /// By how much deadlines are stretched for a slow cluster; 1 for none.
     pub time_scale: u32,
     /// What is judged.
@@ -99,6 +103,7 @@ pub async fn play(
     let names = Names::new(&settings.run, settings.number);
     let rights = fixture::shipped(&names)?;
     let folder = settings.results.join(&scenario.id);
+    let folder = settings.case.iter().fold(folder, |folder, case| folder.join(&case.id));
     let history = folder.join("history.ndjson");
     fs_err::create_dir_all(&folder)
         .map_err(|source| RunError::Results { path: folder.clone(), source })?;
@@ -190,6 +195,7 @@ fn begin(scenario: &Scenario, host: &dyn Host, settings: &Settings, names: &Name
         schema: SCHEMA.to_owned(),
         run: settings.run.clone(),
         scenario: scenario.id.clone(),
+        case: settings.case.as_ref().map(|case| case.id.clone()),
         digest: scenario.digest.clone(),
         proves: scenario.proves.clone(),
         cluster: host.kind().to_owned(),

@@ -67,3 +67,10 @@ pub struct Scenario {
     /// SHA-256 of the file's bytes, in lower-case hexadecimal.
     pub digest: String,
 }
+
+impl Scenario {
+    /// Whether it is played as cases, which come of a reference run of it.
+    pub fn has_cases(&self) -> bool {
+        false
+    }
+}

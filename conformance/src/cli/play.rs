@@ -149,6 +149,7 @@ async fn play_one(
         run: asked.run.clone(),
         number,
         results,
+        case: None,
         time_scale: asked.time_scale,
         subjects: Subjects { mutant: asked.mutant.clone() },
     };

@@ -82,6 +82,9 @@ pub struct Begin {
     pub run: String,
     /// The id of the scenario: its path under `scenarios/`, without extension.
     pub scenario: String,
+    /// The case as which the scenario was played, where it is played as cases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub case: Option<String>,
     /// SHA-256 of the scenario file, in hexadecimal.
     pub digest: String,
     /// The rules that the scenario proves: for these, inconclusive matters.

@@ -35,6 +35,7 @@ fn begin(mode: Mode) -> Begin {
         schema: SCHEMA.to_owned(),
         run: "run".to_owned(),
         scenario: "told".to_owned(),
+        case: None,
         digest: "00".to_owned(),
         proves: Vec::new(),
         cluster: "local".to_owned(),
