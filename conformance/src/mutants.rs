@@ -50,6 +50,33 @@ pub const MUTANTS: &[Mutant] = &[
     trusts_labels::MUTANT,
 ];
 
+/// The one that is broken most plainly, by its name: it is judged before everything else, since a
+/// suite that misses it proves nothing.
+pub const CANARY: &str = "ready-before-raise";
+
+/// No broken subject's name contains what was asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("no broken subject's name contains `{part}`; there are {}", names())]
+pub struct NoneMatches {
+    /// What was asked for.
+    pub part: String,
+}
+
+/// The canary, and the broken subjects whose names contain one of these; all of them, if there is
+/// none to contain.
+pub fn matching(parts: &[String]) -> Result<Vec<&'static Mutant>, NoneMatches> {
+    for part in parts {
+        if !MUTANTS.iter().any(|mutant| mutant.name.contains(part.as_str())) {
+            return Err(NoneMatches { part: part.chars().take(64).collect() });
+        }
+    }
+    let wanted = |mutant: &&Mutant| {
+        let asked = |part: &String| mutant.name.contains(part.as_str());
+        mutant.name == CANARY || parts.is_empty() || parts.iter().any(asked)
+    };
+    Ok(MUTANTS.iter().filter(wanted).collect())
+}
+
 /// There is no broken controller of this name.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("there is no broken controller `{name}`; there are {}", names())]
@@ -245,6 +272,21 @@ mod tests {
                 assert!(std::path::Path::new(&file).exists(), "{file}");
             }
         }
+    }
+
+    #[rstest]
+    #[case::all(&[], MUTANTS.len())]
+    #[case::some(&["deaf-to-"], 3)]
+    #[case::the_canary(&["ready-before"], 1)]
+    fn mutants_are_chosen_by_parts_of_their_names_and_the_canary_always(
+        #[case] parts: &[&str],
+        #[case] count: usize,
+    ) {
+        let parts: Vec<_> = parts.iter().map(ToString::to_string).collect();
+        let chosen = matching(&parts).unwrap();
+        assert_eq!(chosen.len(), count);
+        assert!(chosen.iter().any(|mutant| mutant.name == CANARY));
+        assert!(matching(&["no-such".to_owned()]).is_err());
     }
 
     #[test]

@@ -6,24 +6,29 @@
 
 mod console;
 mod describe;
+mod group;
 mod judged;
 mod junit;
 mod mutants;
 mod plain;
+mod status;
 mod timeline;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub use console::{explain_rule, explain_scenario, header, list, progress, scenario, summary};
+pub use console::{Header, explain_rule, explain_scenario, header, list, scenario, summary};
+pub use group::{Group, group};
 pub use judged::{Failure, Judged, judge};
 pub use junit::junit;
-pub use mutants::{Catch, MutantReport, mutants, mutants_exit_code};
+pub use mutants::{Catch, MutantReport, REFERENCE, mutant_row, mutants_exit_code, mutants_summary};
 pub use plain::plain;
+pub use status::{Longest, Status, passed, progress, status};
 pub use timeline::Entry;
 
 use crate::exit_code::ExitCode;
 use crate::rules::Overall;
+use crate::scenario::Scenario;
 
 /// A run: what was to be played, and what became of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,21 +41,25 @@ pub struct RunReport {
     pub mutant: Option<String>,
     /// Why the run is no claim to conformance, whatever its verdicts: one reason each.
     pub no_claim: Vec<String>,
-    /// The scenarios, in the order in which they were played.
+    /// The scenarios, and their cases, in the order of the scenarios' ids.
     pub scenarios: Vec<ScenarioReport>,
+    /// How many were not played, though they should have been.
+    pub not_played: usize,
     /// How long the run took.
     pub took: Duration,
     /// Why the run ended before its time, as the exit code that says so.
     pub interrupted: Option<ExitCode>,
 }
 
-/// One scenario of a run.
+/// One scenario of a run, or one case of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScenarioReport {
     /// The scenario's id.
     pub id: String,
     /// What it shows.
     pub title: String,
+    /// The case as which it was played, where it is played as cases.
+    pub case: Option<String>,
     /// Which repetition it is and of how many, where it was repeated.
     pub repetition: Option<(u32, u32)>,
     /// How long it took.
@@ -78,6 +87,29 @@ pub enum ScenarioResult {
 }
 
 impl ScenarioReport {
+    /// A scenario, or a case of it, of which nothing is known yet.
+    pub fn begun(scenario: &Scenario, case: Option<&str>) -> Self {
+        let why = "it was not played".to_owned();
+        Self {
+            id: scenario.id.clone(),
+            title: scenario.title.clone(),
+            case: case.map(str::to_owned),
+            repetition: None,
+            took: Duration::ZERO,
+            history: None,
+            left_behind: Vec::new(),
+            result: ScenarioResult::NotJudged { why, fault: ExitCode::SuiteFault },
+        }
+    }
+
+    /// The id, and the case after it where there is one: what `run` plays again.
+    pub fn full_id(&self) -> String {
+        match &self.case {
+            Some(case) => format!("{}/{case}", self.id),
+            None => self.id.clone(),
+        }
+    }
+
     /// How a command ends that shows this scenario alone.
     pub fn exit_code(&self) -> ExitCode {
         match &self.result {
@@ -103,13 +135,19 @@ impl RunReport {
             ExitCode::RuleBroken,
             ExitCode::SuiteFault,
             ExitCode::Environment,
+            ExitCode::Usage,
             ExitCode::Inconclusive,
         ];
         let heaviest = weight.into_iter().find(|code| codes.contains(code));
-        let none = if codes.is_empty() { ExitCode::NothingRan } else { ExitCode::Conformant };
-        heaviest.unwrap_or(none)
+        heaviest.unwrap_or(match (codes.is_empty(), self.not_played) {
+            (true, _) => ExitCode::NothingRan,
+            (false, 0) => ExitCode::Conformant,
+            (false, _) => ExitCode::Inconclusive,
+        })
     }
 }
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+pub(crate) mod told;

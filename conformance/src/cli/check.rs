@@ -98,13 +98,10 @@ fn judged(scenario: &Scenario, begin: &Begin, history: &History, file: PathBuf) 
     let took = Duration::from_nanos(last);
     let result = ScenarioResult::Judged(Box::new(report::judge(scenario, history)));
     let report = ScenarioReport {
-        id: scenario.id.clone(),
-        title: scenario.title.clone(),
-        repetition: None,
         took,
         history: Some(file),
-        left_behind: Vec::new(),
         result,
+        ..ScenarioReport::begun(scenario, begin.case.as_deref())
     };
     RunReport {
         run: begin.run.clone(),
@@ -112,6 +109,7 @@ fn judged(scenario: &Scenario, begin: &Begin, history: &History, file: PathBuf) 
         mutant: begin.mutant.clone(),
         no_claim: vec!["a stored history was judged".to_owned()],
         scenarios: vec![report],
+        not_played: 0,
         took,
         interrupted: None,
     }

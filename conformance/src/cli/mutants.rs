@@ -1,26 +1,30 @@
 //! `mutants`: the suite's own proof. Every broken subject is judged by the scenarios that are to
 //! catch it, and so is the reference by the same scenarios.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use dispatch_contract::{Entropy, OsEntropy};
 
 use super::cluster::Kind;
-use super::play::{self, Asked, bring_up, leave, play_all, writable};
+use super::play::{self, Audience, Item, Left, OnCluster, bring_up, leave, play_all, writable};
 use super::scenarios::{self, Source};
-use super::terminal::{print, say};
+use super::terminal::{Meanwhile, say};
+use crate::cluster::local::Running;
 use crate::exit_code::ExitCode;
-use crate::mutants::{self, MUTANTS, Mutant};
-use crate::report::{self, Catch, MutantReport, ScenarioReport};
-use crate::run::{Interrupts, Leaving};
+use crate::mutants::{self, CANARY, Mutant};
+use crate::report::{self, Catch, Group, MutantReport, RunReport, ScenarioReport, Status};
+use crate::run::{Host, Interrupts};
 use crate::scenario::Scenario;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// Only these broken subjects; the reference is judged all the same.
-    mutant: Vec<String>,
+    /// Only broken subjects whose name contains one of these; the canary and the reference are
+    /// judged all the same.
+    filter: Vec<String>,
     /// Where to play.
     #[arg(long, value_enum)]
     cluster: Kind,
@@ -31,12 +35,26 @@ pub(super) struct Arguments {
     /// The folder for histories. A new one under results/ unless given.
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
+    /// Play this many scenarios at a time. Those that have to be alone on the cluster come last, one
+    /// by one.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=32))]
+    parallel: Option<u8>,
+}
+
+/// What was asked for, once everything about it was found to be possible.
+struct Asked {
+    run: String,
+    wanted: Vec<&'static Mutant>,
+    scenarios: Vec<Arc<Scenario>>,
+    results: PathBuf,
+    at_once: usize,
 }
 
 /// Runs the command.
 pub(super) async fn run(arguments: Arguments) -> ExitCode {
     let Kind::Local = arguments.cluster;
-    let (wanted, scenarios, results) = match ask(&arguments) {
+    let name = arguments.name.clone();
+    let asked = match ask(arguments) {
         Ok(asked) => asked,
         Err(code) => return code,
     };
@@ -44,85 +62,197 @@ pub(super) async fn run(arguments: Arguments) -> ExitCode {
         Ok(interrupts) => interrupts,
         Err(code) => return code,
     };
-    let cluster = match bring_up(&arguments.name, interrupts.clone()).await {
+    let cluster = match bring_up(&name, interrupts.clone()).await {
         Ok(cluster) => cluster,
         Err(code) => return code,
     };
-    let mut leaving = Vec::new();
-    let mut reports = Vec::new();
-    for subject in [None].into_iter().chain(wanted.iter().copied().map(Some)) {
-        let asked = asked_for(subject, &wanted, &scenarios, &results);
-        reports.push(judged(subject, &asked, &cluster, &interrupts, &mut leaving).await);
-        if interrupts.seen().is_some() {
-            break;
-        }
-    }
-    leave(cluster, &leaving).await;
-    print(report::mutants(&reports).trim_end());
+    let mut console = Console::new(&asked, &cluster);
+    let left = trials(&asked, &cluster, &interrupts, &mut console).await;
+    leave(cluster, &left.leaving).await;
+    let reports = console.finished();
     match interrupts.seen() {
         Some(interruption) => play::code_of(interruption),
         None => report::mutants_exit_code(&reports),
     }
 }
 
-type Wanted = (Vec<&'static Mutant>, Vec<Scenario>, PathBuf);
-
 /// Everything that can be refused before a cluster is touched.
-fn ask(arguments: &Arguments) -> Result<Wanted, ExitCode> {
+fn ask(arguments: Arguments) -> Result<Asked, ExitCode> {
     let scenarios = scenarios::load(&Source::Embedded)?;
-    let named = arguments.mutant.iter().map(|name| mutants::find(name));
-    let named: Result<Vec<_>, _> = named.collect();
-    let named = named.map_err(|error| {
+    let wanted = mutants::matching(&arguments.filter).map_err(|error| {
         say(&format!("error: {error}"));
-        ExitCode::Usage
+        ExitCode::NothingRan
     })?;
-    let wanted = if named.is_empty() { MUTANTS.iter().collect() } else { named };
-    let results = arguments.report.clone();
-    let results = results.unwrap_or_else(|| Path::new("results").join(OsEntropy.token()));
+    let run = OsEntropy.token();
+    let results = arguments.report.unwrap_or_else(|| Path::new("results").join(&run));
     writable(&results)?;
-    Ok((wanted, scenarios, results))
+    let scenarios = scenarios.into_iter().map(Arc::new).collect();
+    let at_once = play::at_once(arguments.parallel);
+    Ok(Asked { run, wanted, scenarios, results, at_once })
 }
 
-/// The run of one subject: the scenarios that are to catch it; for the reference, those of all.
-fn asked_for(
-    subject: Option<&Mutant>,
-    wanted: &[&Mutant],
-    scenarios: &[Scenario],
-    results: &Path,
-) -> Asked {
-    let catches =
-        |mutant: &Mutant, scenario: &Scenario| mutant.caught_by.contains(&scenario.id.as_str());
-    let is_for = |scenario: &&Scenario| match subject {
-        Some(mutant) => catches(mutant, scenario),
-        None => wanted.iter().any(|mutant| catches(mutant, scenario)),
-    };
-    let name = subject.map_or("reference", |mutant| mutant.name);
-    Asked {
-        run: OsEntropy.token(),
-        scenarios: scenarios.iter().filter(is_for).cloned().collect(),
-        results: results.join(name),
-        mutant: subject.map(|mutant| mutant.name.to_owned()),
-        no_claim: Vec::new(),
-        repeat: 1,
-        time_scale: 1,
+/// Judges the canary, and everything else once that was caught.
+async fn trials(
+    asked: &Asked,
+    host: &Running,
+    interrupts: &Interrupts,
+    console: &mut Console,
+) -> Left {
+    let player = OnCluster { host, run: &asked.run, time_scale: 1, interrupts };
+    let mut numbers = 1..;
+    let (canary, others): (Vec<_>, Vec<_>) =
+        (0..console.trials.len()).partition(|trial| is_canary(console.trials[*trial].subject));
+    let mut left = Left::default();
+    for trials in [canary, others] {
+        let items = console.stage(asked, &trials);
+        let at_once = asked.at_once;
+        let more = play_all(&items, at_once, &mut numbers, &player, interrupts, console).await;
+        left.leaving.extend(more.leaving);
+        left.not_played += more.not_played;
+        if !console.canary_is_caught() || left.not_played > 0 || interrupts.seen().is_some() {
+            break;
+        }
+    }
+    left
+}
+
+/// A subject that is judged: a broken one, or the reference.
+struct Trial {
+    subject: Option<&'static Mutant>,
+    run: RunReport,
+    /// How many of its scenarios have not ended yet.
+    open: usize,
+    caught: bool,
+    told: bool,
+}
+
+impl Trial {
+    /// The scenarios that it is judged by: those that are to catch it, in their order; for the
+    /// reference, those of all that are wanted.
+    fn scenarios<'a>(&self, asked: &'a Asked) -> Vec<&'a Arc<Scenario>> {
+        let all: Vec<&Mutant> = self.subject.map_or(asked.wanted.clone(), |mutant| vec![mutant]);
+        let mut seen = BTreeSet::new();
+        let ids = all.iter().flat_map(|mutant| mutant.caught_by).filter(|id| seen.insert(**id));
+        ids.filter_map(|id| asked.scenarios.iter().find(|it| it.id == *id)).collect()
+    }
+
+    fn report(&self) -> MutantReport {
+        let mut run = self.run.clone();
+        run.not_played += self.open;
+        MutantReport::of(self.subject, run)
     }
 }
 
-async fn judged(
-    subject: Option<&'static Mutant>,
-    asked: &Asked,
-    cluster: &crate::cluster::local::Running,
-    interrupts: &Interrupts,
-    leaving: &mut Vec<Leaving>,
-) -> MutantReport {
-    let begun = Instant::now();
-    let caught = |scenario: &ScenarioReport| {
-        subject.is_some_and(|mutant| Catch::is_caught(mutant, scenario))
-    };
-    let run = play_all(asked, cluster, interrupts, begun, leaving, &caught).await;
-    let catch = match subject {
-        Some(mutant) => Catch::of_mutant(mutant, &run),
-        None => Catch::of_reference(&run),
-    };
-    MutantReport { name: subject.map_or("reference", |mutant| mutant.name), catch, took: run.took }
+/// Prints what became of each subject once that is known.
+struct Console {
+    trials: Vec<Trial>,
+    /// The trial of each item that is played.
+    of_items: Vec<usize>,
+    /// That of the longest name.
+    width: usize,
+    meanwhile: Meanwhile,
+}
+
+impl Console {
+    fn new(asked: &Asked, host: &dyn Host) -> Self {
+        let trial = |subject: Option<&'static Mutant>| Trial {
+            subject,
+            run: RunReport {
+                run: asked.run.clone(),
+                cluster: host.kind().to_owned(),
+                mutant: subject.map(|mutant| mutant.name.to_owned()),
+                no_claim: Vec::new(),
+                scenarios: Vec::new(),
+                not_played: 0,
+                took: Duration::ZERO,
+                interrupted: None,
+            },
+            open: 0,
+            caught: false,
+            told: false,
+        };
+        let subjects = [None].into_iter().chain(asked.wanted.iter().copied().map(Some));
+        let trials: Vec<_> = subjects.map(trial).collect();
+        let names = asked.wanted.iter().map(|mutant| mutant.name.len());
+        let width = names.max().unwrap_or_default().max(report::REFERENCE.len());
+        Self { trials, of_items: Vec::new(), width, meanwhile: Meanwhile::new(Instant::now()) }
+    }
+
+    /// The items of some of the trials: the first scenario of each, then the second of each, so that
+    /// few are begun in vain; one that was caught is done with.
+    fn stage(&mut self, asked: &Asked, trials: &[usize]) -> Vec<Item> {
+        let mut items = Vec::new();
+        for trial in trials {
+            let subject = self.trials[*trial].subject;
+            let results = asked.results.join(subject.map_or(report::REFERENCE, |it| it.name));
+            for (nth, scenario) in self.trials[*trial].scenarios(asked).into_iter().enumerate() {
+                self.trials[*trial].open += 1;
+                let mutant = subject.map(|mutant| mutant.name.to_owned());
+                items.push((nth, *trial, Item { mutant, ..Item::new(scenario, &results) }));
+            }
+        }
+        items.sort_by_key(|(nth, trial, _)| (*nth, *trial));
+        self.of_items = items.iter().map(|(_, trial, _)| *trial).collect();
+        items.into_iter().map(|(_, _, item)| item).collect()
+    }
+
+    fn canary_is_caught(&self) -> bool {
+        self.trials.iter().any(|trial| is_canary(trial.subject) && trial.caught)
+    }
+
+    /// Says what became of a trial, once that is known: its row; and below it, where it is not as it
+    /// should be, what became of each scenario.
+    fn tell(&mut self, trial: usize) {
+        let trial = &mut self.trials[trial];
+        if trial.told || !(trial.caught || trial.open == 0) {
+            return;
+        }
+        trial.told = true;
+        let report = trial.report();
+        let mut text = report::mutant_row(&report, self.width);
+        if !report.is_right() {
+            text.extend(report.run.scenarios.iter().map(|it| report::scenario(&report.run, it)));
+        }
+        self.meanwhile.print(text.trim_end());
+    }
+
+    /// What became of every subject of which anything was played; the rest is summed up.
+    fn finished(mut self) -> Vec<MutantReport> {
+        for trial in &mut self.trials {
+            trial.run.scenarios.sort_by_key(ScenarioReport::full_id);
+        }
+        let reports: Vec<_> = self.trials.iter().map(Trial::report).collect();
+        self.meanwhile.print(report::mutants_summary(&reports).trim_end());
+        reports
+    }
+}
+
+fn is_canary(subject: Option<&Mutant>) -> bool {
+    subject.is_some_and(|mutant| mutant.name == CANARY)
+}
+
+impl Audience for Console {
+    fn played(&mut self, item: usize, report: &ScenarioReport) {
+        let trial = &mut self.trials[self.of_items[item]];
+        trial.caught |= trial.subject.is_some_and(|mutant| Catch::is_caught(mutant, report));
+    }
+
+    fn wants(&self, item: usize) -> bool {
+        !self.trials[self.of_items[item]].caught
+    }
+
+    fn ended(&mut self, item: usize, group: Group) {
+        let trial = self.of_items[item];
+        self.trials[trial].open -= 1;
+        self.trials[trial].run.not_played += group.not_played;
+        self.trials[trial].run.scenarios.extend(group.reports);
+        self.tell(trial);
+    }
+
+    fn meanwhile(&mut self, status: &Status) {
+        let broken = self.trials.iter().filter(|trial| trial.subject.is_some());
+        let caught = broken.clone().filter(|trial| trial.caught).count();
+        let done = format!("{caught} of {} caught", broken.count());
+        self.meanwhile.say(&report::status(&done, status));
+    }
 }

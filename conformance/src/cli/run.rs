@@ -1,22 +1,26 @@
 //! `run`: plays scenarios on a cluster, judges what happened, and reports it.
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use dispatch_contract::{Entropy, OsEntropy};
 
 use super::cluster::Kind;
-use super::play::{self, Asked, bring_up, leave, play_all, writable};
+use super::play::{self, Audience, Item, OnCluster, bring_up, leave, play_all, writable};
 use super::scenarios::{self, Source};
-use super::terminal::{print, say};
+use super::terminal::{Meanwhile, print, say};
 use crate::exit_code::ExitCode;
 use crate::mutants;
-use crate::report::{self, RunReport};
+use crate::report::{self, Group, Header, RunReport, ScenarioReport, Status};
+use crate::run::Host;
+use crate::scenario::Scenario;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// Only scenarios whose id contains one of these, such as readmission/ or gate-leak.
+    /// Only scenarios whose id contains one of these, such as readmission/ or gate-leak; or, with the
+    /// whole id and a case after it, only such cases.
     filter: Vec<String>,
     /// Where to play them.
     #[arg(long, value_enum)]
@@ -34,11 +38,28 @@ pub(super) struct Arguments {
     /// The folder for histories and junit.xml. A new one under results/ unless given.
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
+    /// Play this many scenarios at a time. Those that have to be alone on the cluster come last, one
+    /// by one.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=32))]
+    parallel: Option<u8>,
     /// Play every scenario this many times.
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     repeat: u32,
     /// Give a slow cluster this many times as long; the contract's own windows stay.
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=20))]
+    time_scale: u32,
+}
+
+/// A run that was asked for, once everything about it was found to be possible.
+struct Asked {
+    run: String,
+    scenarios: Vec<Arc<Scenario>>,
+    filter: Vec<String>,
+    results: PathBuf,
+    mutant: Option<String>,
+    no_claim: Vec<String>,
+    at_once: usize,
+    repeat: u32,
     time_scale: u32,
 }
 
@@ -59,9 +80,18 @@ pub(super) async fn run(arguments: Arguments) -> ExitCode {
         Ok(cluster) => cluster,
         Err(code) => return code,
     };
-    let mut leaving = Vec::new();
-    let report = play_all(&asked, &cluster, &interrupts, begun, &mut leaving, &|_| false).await;
-    leave(cluster, &leaving).await;
+    print(&first_line(&asked, &cluster));
+    let items = items(&asked);
+    let mut console = Console::new(report_of(&asked, &cluster), begun);
+    let (host, run, time_scale) = (&cluster, asked.run.as_str(), asked.time_scale);
+    let player = OnCluster { host, run, time_scale, interrupts: &interrupts };
+    let left =
+        play_all(&items, asked.at_once, &mut (1..), &player, &interrupts, &mut console).await;
+    let mut report = console.finished();
+    report.not_played = left.not_played;
+    report.interrupted = interrupts.seen().map(play::code_of);
+    report.took = begun.elapsed();
+    leave(cluster, &left.leaving).await;
     finish(&report, &asked.results)
 }
 
@@ -96,13 +126,114 @@ fn ask(arguments: Arguments) -> Result<Asked, ExitCode> {
     writable(&results)?;
     Ok(Asked {
         run,
-        scenarios: chosen,
+        scenarios: chosen.into_iter().map(Arc::new).collect(),
+        filter: arguments.filter,
         results,
         mutant: arguments.mutant,
         no_claim,
+        at_once: play::at_once(arguments.parallel),
         repeat: arguments.repeat,
         time_scale: arguments.time_scale,
     })
+}
+
+/// Every scenario, in the order of their ids, and all of that as often as was asked for.
+fn items(asked: &Asked) -> Vec<Item> {
+    let of = asked.repeat;
+    let rounds = (1..=of).flat_map(|nth| asked.scenarios.iter().map(move |it| (nth, it)));
+    let item = |(nth, scenario): (u32, &Arc<Scenario>)| {
+        let results = match of {
+            1 => asked.results.clone(),
+            _ => asked.results.join(format!("{nth:04}")),
+        };
+        Item {
+            mutant: asked.mutant.clone(),
+            repetition: (of > 1).then_some((nth, of)),
+            only: only(&asked.filter, &scenario.id),
+            ..Item::new(scenario, &results)
+        }
+    };
+    rounds.map(item).collect()
+}
+
+/// The cases of a scenario that the filters ask for; all of them, if one asks for the scenario.
+fn only(filters: &[String], id: &str) -> Vec<String> {
+    let of_it = filters.iter().filter(|filter| play::asks_for(filter, id));
+    let cases: Option<Vec<_>> = of_it.map(|it| play::asks_for_case(it, id)).collect();
+    cases.unwrap_or_default().into_iter().map(str::to_owned).collect()
+}
+
+fn first_line(asked: &Asked, host: &dyn Host) -> String {
+    let versions = host.versions().into_iter().map(|(name, version)| format!("{name} {version}"));
+    report::header(&Header {
+        count: asked.scenarios.len(),
+        times: asked.repeat,
+        at_once: asked.at_once,
+        cluster: host.kind(),
+        versions: &versions.collect::<Vec<_>>().join(", "),
+        mutant: asked.mutant.as_deref(),
+    })
+}
+
+/// The report of a run of which nothing is known yet.
+fn report_of(asked: &Asked, host: &dyn Host) -> RunReport {
+    RunReport {
+        run: asked.run.clone(),
+        cluster: host.kind().to_owned(),
+        mutant: asked.mutant.clone(),
+        no_claim: asked.no_claim.clone(),
+        scenarios: Vec::new(),
+        not_played: 0,
+        took: Duration::ZERO,
+        interrupted: None,
+    }
+}
+
+/// Prints what became of each scenario as it ends, whole, and keeps it for the report.
+struct Console {
+    run: RunReport,
+    groups: Vec<(usize, Group)>,
+    passed: usize,
+    not_passed: usize,
+    meanwhile: Meanwhile,
+}
+
+impl Console {
+    fn new(run: RunReport, now: Instant) -> Self {
+        let meanwhile = Meanwhile::new(now);
+        Self { run, groups: Vec::new(), passed: 0, not_passed: 0, meanwhile }
+    }
+
+    /// The report, with everything in the order in which it was asked for.
+    fn finished(mut self) -> RunReport {
+        self.groups.sort_by_key(|(item, _)| *item);
+        let groups = self.groups.into_iter();
+        self.run.scenarios = groups.flat_map(|(_, group)| group.reports).collect();
+        self.run
+    }
+}
+
+impl Audience for Console {
+    fn played(&mut self, _: usize, report: &ScenarioReport) {
+        match report.exit_code() {
+            ExitCode::Conformant => self.passed += 1,
+            _ => self.not_passed += 1,
+        }
+    }
+
+    fn wants(&self, _: usize) -> bool {
+        true
+    }
+
+    fn ended(&mut self, item: usize, group: Group) {
+        self.meanwhile.print(report::group(&self.run, &group).trim_end());
+        self.groups.push((item, group));
+    }
+
+    fn meanwhile(&mut self, status: &Status) {
+        let done = report::passed(self.passed, self.not_passed);
+        self.meanwhile.say(&report::status(&done, status));
+    }
 }
 
 /// Writes the report and says how the run went.

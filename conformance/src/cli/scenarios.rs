@@ -3,6 +3,7 @@
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
+use super::play;
 use super::terminal::say;
 use crate::exit_code::ExitCode;
 use crate::scenario::{LoadError, Scenario, did_you_mean, embedded, load_folder};
@@ -53,13 +54,14 @@ fn complain(error: &LoadError) {
     }
 }
 
-/// The scenarios whose id contains one of the filters; all of them without a filter.
+/// The scenarios whose id contains one of the filters, or of which one asks for cases; all of them
+/// without a filter.
 pub(super) fn chosen<'a>(
     scenarios: &'a [Scenario],
     filters: &'a [String],
 ) -> impl Iterator<Item = &'a Scenario> {
     scenarios.iter().filter(move |scenario| {
-        filters.is_empty() || filters.iter().any(|filter| scenario.id.contains(filter.as_str()))
+        filters.is_empty() || filters.iter().any(|filter| play::asks_for(filter, &scenario.id))
     })
 }
 

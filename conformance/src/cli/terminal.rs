@@ -2,9 +2,13 @@
 
 use crate::cluster::{ClusterError, Event, Progress};
 use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
 
-/// The longest line that is said in place of another; a terminal may be narrow.
+/// The longest line that is said in place of another, where the width of the terminal is not known.
 const WIDTH: usize = 78;
+
+/// After how long without a line something is said where it cannot be said in place of another.
+const QUIET: Duration = Duration::from_secs(20);
 
 /// Writes a line to standard error. A closed one is no reason to stop.
 pub(super) fn say(line: &str) {
@@ -20,9 +24,7 @@ pub(super) fn print(line: &str) {
 /// of its own.
 pub(super) fn transient(line: &str) {
     if std::io::stderr().is_terminal() {
-        let line: String = line.chars().take(WIDTH).collect();
-        let mut out = std::io::stderr().lock();
-        drop(write!(out, "\r\u{1b}[2K{line}").and_then(|()| out.flush()));
+        in_place(line);
     } else {
         say(line);
     }
@@ -31,8 +33,53 @@ pub(super) fn transient(line: &str) {
 /// Takes away what [`transient`] said last.
 pub(super) fn settle() {
     if std::io::stderr().is_terminal() {
-        let mut out = std::io::stderr().lock();
-        drop(write!(out, "\r\u{1b}[2K").and_then(|()| out.flush()));
+        in_place("");
+    }
+}
+
+fn in_place(line: &str) {
+    let width = terminal_size::terminal_size_of(std::io::stderr());
+    // A line that fills the last column would wrap.
+    let width = width.map_or(WIDTH, |(width, _)| usize::from(width.0).saturating_sub(1));
+    let line: String = line.chars().take(width).collect();
+    let mut out = std::io::stderr().lock();
+    drop(write!(out, "\r\u{1b}[2K{line}").and_then(|()| out.flush()));
+}
+
+/// Says how far something has come, between the lines that it prints: on a terminal at once and in
+/// place, else only after a while without any line.
+pub(super) struct Meanwhile {
+    terminal: bool,
+    last: Instant,
+}
+
+impl Meanwhile {
+    pub(super) fn new(now: Instant) -> Self {
+        Self { terminal: std::io::stderr().is_terminal(), last: now }
+    }
+
+    /// Prints something that stays.
+    pub(super) fn print(&mut self, text: &str) {
+        settle();
+        print(text);
+        self.last = Instant::now();
+    }
+
+    /// Says how far it has come.
+    pub(super) fn say(&mut self, line: &str) {
+        let now = Instant::now();
+        if self.terminal {
+            in_place(line);
+        } else if now.saturating_duration_since(self.last) >= QUIET {
+            say(line);
+            self.last = now;
+        }
+    }
+}
+
+impl Drop for Meanwhile {
+    fn drop(&mut self) {
+        settle();
     }
 }
 

@@ -9,27 +9,39 @@ use dispatch_contract::rules::{Rule, Source};
 use super::{Entry, Failure, Judged, RunReport, ScenarioReport, ScenarioResult, plain};
 use crate::exit_code::ExitCode;
 use crate::rules::{JUDGES, Overall};
-use crate::run::Progress;
 use crate::scenario::Scenario;
 
 /// How many of a scenario's failures are shown with their timelines; the others have one line.
 const SHOWN: usize = 3;
 
-/// The first line of a run: how many scenarios are played, and how many times each.
-pub fn header(
-    (count, times): (usize, u32),
-    cluster: &str,
-    versions: &str,
-    mutant: Option<&str>,
-) -> String {
+/// What the first line of a run says.
+#[derive(Clone, Copy, Debug)]
+pub struct Header<'a> {
+    /// How many scenarios there are.
+    pub count: usize,
+    /// How many times each is played.
+    pub times: u32,
+    /// How many are played at once, at most.
+    pub at_once: usize,
+    /// The kind of cluster.
+    pub cluster: &'a str,
+    /// The versions of its components.
+    pub versions: &'a str,
+    /// The broken subject that stands in for the reference.
+    pub mutant: Option<&'a str>,
+}
+
+/// The first line of a run.
+pub fn header(header: &Header<'_>) -> String {
+    let Header { count, times, at_once, cluster, versions, mutant } = *header;
     let subject = mutant.map_or("the reference".to_owned(), |name| format!("the mutant {name}"));
     let times = if times > 1 { format!(", {times} times each,") } else { String::new() };
-    format!("{}{times} with {subject} on {cluster} ({versions})", counted(count, "scenario"))
+    let scenarios = counted(count, "scenario");
+    format!("{scenarios}{times} with {subject} on {cluster} ({versions}), {at_once} at a time")
 }
 
 /// A scenario that was played: its line, and below it what is wrong.
 pub fn scenario(run: &RunReport, report: &ScenarioReport) -> String {
-    let word = word(&report.result);
     let note = match &report.result {
         ScenarioResult::Judged(judged) => match &judged.overall {
             Overall::Pass => String::new(),
@@ -38,10 +50,8 @@ pub fn scenario(run: &RunReport, report: &ScenarioReport) -> String {
         },
         ScenarioResult::NotJudged { .. } => "not judged".to_owned(),
     };
-    let name = name(report);
-    let mut out = format!("{word}  {name:<44} {:>9}  {note}", seconds(report.took));
-    out.truncate(out.trim_end().len());
-    out.push('\n');
+    let name = repeated(&report.full_id(), report.repetition);
+    let mut out = line(word(&report.result), &name, report.took, &note);
     match &report.result {
         ScenarioResult::Judged(judged) => below(&mut out, run, report, judged),
         ScenarioResult::NotJudged { why, .. } => indented(&mut out, &plain(why)),
@@ -52,11 +62,18 @@ pub fn scenario(run: &RunReport, report: &ScenarioReport) -> String {
     out
 }
 
-fn name(report: &ScenarioReport) -> String {
-    match report.repetition {
-        Some((nth, of)) => format!("{} ({nth}/{of})", report.id),
-        None => report.id.clone(),
+/// A name, and which repetition it is.
+pub(super) fn repeated(name: &str, repetition: Option<(u32, u32)>) -> String {
+    match repetition {
+        Some((nth, of)) => format!("{name} ({nth}/{of})"),
+        None => name.to_owned(),
     }
+}
+
+/// The line of a verdict: the word, of what, how long it took, and what else there is to say.
+pub(super) fn line(word: &str, name: &str, took: Duration, note: &str) -> String {
+    let line = format!("{word}  {name:<44} {:>9}  {note}", seconds(took));
+    format!("{}\n", line.trim_end())
 }
 
 /// What is wrong, and how to see it again.
@@ -77,7 +94,8 @@ fn below(out: &mut String, run: &RunReport, report: &ScenarioReport, judged: &Ju
         out,
         &format!(
             "play it again:   dispatch-conformance run --cluster {}{mutant} {}",
-            run.cluster, report.id
+            run.cluster,
+            report.full_id()
         ),
     );
     if let Some(history) = &report.history {
@@ -117,7 +135,7 @@ pub fn summary(run: &RunReport) -> String {
     let lost = run.scenarios.len() - passed - failed - open;
     let mut out = format!(
         "{} in {}: {passed} passed, {failed} failed, {open} inconclusive, {lost} not judged\n",
-        counted(run.scenarios.len(), "scenario"),
+        played(run),
         seconds(run.took),
     );
     let broken: BTreeSet<_> = run.scenarios.iter().flat_map(broken_rules).collect();
@@ -125,11 +143,17 @@ pub fn summary(run: &RunReport) -> String {
         let broken: Vec<_> = broken.into_iter().collect();
         let _ = writeln!(out, "broken: {}", broken.join(", "));
     }
-    for line in differing(run) {
-        let _ = writeln!(out, "{line}");
+    // What was interrupted differs from what was not, and that says nothing.
+    if run.interrupted.is_none() {
+        for line in differing(run) {
+            let _ = writeln!(out, "{line}");
+        }
     }
-    if run.interrupted.is_some() {
-        out.push_str("interrupted: what was not played is not in this report\n");
+    if run.not_played > 0 {
+        let why = if run.interrupted.is_some() { "interrupted: " } else { "" };
+        let _ = writeln!(out, "{why}{} not played", were(run.not_played));
+    } else if run.interrupted.is_some() {
+        out.push_str("interrupted: what played then was not played to its end\n");
     }
     if !run.no_claim.is_empty() {
         let _ = writeln!(out, "no claim to conformance: {}", run.no_claim.join("; "));
@@ -137,14 +161,26 @@ pub fn summary(run: &RunReport) -> String {
     out
 }
 
+/// How many scenarios were played, and how many cases those had that were played as cases.
+fn played(run: &RunReport) -> String {
+    let id = |report: &ScenarioReport| (report.id.clone(), report.repetition);
+    let scenarios: BTreeSet<_> = run.scenarios.iter().map(id).collect();
+    let scenarios = counted(scenarios.len(), "scenario");
+    match run.scenarios.iter().filter(|report| report.case.is_some()).count() {
+        0 => scenarios,
+        cases => format!("{scenarios} with {}", counted(cases, "case")),
+    }
+}
+
 /// Scenarios that were repeated and did not have the same verdict each time.
 fn differing(run: &RunReport) -> Vec<String> {
-    let mut verdicts: BTreeMap<&str, BTreeMap<&str, usize>> = BTreeMap::new();
+    let mut verdicts: BTreeMap<String, BTreeMap<&str, usize>> = BTreeMap::new();
     for report in &run.scenarios {
-        *verdicts.entry(&report.id).or_default().entry(word(&report.result)).or_default() += 1;
+        let of_it = verdicts.entry(report.full_id()).or_default();
+        *of_it.entry(word(&report.result)).or_default() += 1;
     }
     verdicts.retain(|_, counts| counts.len() > 1);
-    let line = |(id, counts): (&str, BTreeMap<&str, usize>)| {
+    let line = |(id, counts): (String, BTreeMap<&str, usize>)| {
         let counts: Vec<_> = counts.iter().map(|(word, count)| format!("{word} {count}")).collect();
         format!("not the same each time: {id}: {}", counts.join(", "))
     };
@@ -152,7 +188,7 @@ fn differing(run: &RunReport) -> Vec<String> {
 }
 
 /// The verdict in a word.
-fn word(result: &ScenarioResult) -> &'static str {
+pub(super) fn word(result: &ScenarioResult) -> &'static str {
     match result {
         ScenarioResult::Judged(judged) => match judged.overall {
             Overall::Pass => "PASS",
@@ -163,7 +199,7 @@ fn word(result: &ScenarioResult) -> &'static str {
     }
 }
 
-fn broken_rules(report: &ScenarioReport) -> Vec<String> {
+pub(super) fn broken_rules(report: &ScenarioReport) -> Vec<String> {
     match &report.result {
         ScenarioResult::Judged(judged) => match &judged.overall {
             Overall::Fail { rules, .. } => rules.iter().map(ToString::to_string).collect(),
@@ -171,26 +207,6 @@ fn broken_rules(report: &ScenarioReport) -> Vec<String> {
         },
         ScenarioResult::NotJudged { .. } => Vec::new(),
     }
-}
-
-/// What a run says while it lasts, on one line; `None` for what is not worth one.
-pub fn progress(id: &str, progress: &Progress<'_>) -> Option<String> {
-    let said = match progress {
-        Progress::Preparing { what } => format!("preparing: {}", plain(what)),
-        Progress::StepBegan { index, of, text } => {
-            format!("step {}/{of}: {}", index + 1, plain(text))
-        }
-        Progress::Waiting { until, limit, now } => format!(
-            "waiting at most {} until {}; now: {}",
-            seconds(*limit),
-            plain(until),
-            plain(now)
-        ),
-        Progress::StepFailed { index, why } => format!("step {} failed: {}", index + 1, plain(why)),
-        Progress::CleaningUp => "cleaning up".to_owned(),
-        Progress::Recording { .. } | Progress::StepEnded { .. } => return None,
-    };
-    Some(format!("{id}: {said}"))
 }
 
 /// Scenarios, a line each.
@@ -268,10 +284,14 @@ fn wrapped(text: &str) -> String {
     lines.join("\n")
 }
 
-fn counted(count: usize, what: &str) -> String {
+pub(super) fn counted(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
-fn seconds(time: Duration) -> String {
+fn were(count: usize) -> String {
+    if count == 1 { "1 was".to_owned() } else { format!("{count} were") }
+}
+
+pub(super) fn seconds(time: Duration) -> String {
     format!("{}.{:02} s", time.as_secs(), time.subsec_millis() / 10)
 }

@@ -5,7 +5,7 @@ use quick_junit::{NonSuccessKind, Report, SerializeError, TestCase, TestCaseStat
 use super::{RunReport, ScenarioReport, ScenarioResult, console, plain};
 use crate::rules::Overall;
 
-/// The run as `JUnit` XML: a suite with a case for each scenario. A broken rule is a failure, with
+/// The run as `JUnit` XML: a suite with a test case for each scenario, or for each case of one. A broken rule is a failure, with
 /// the rules as its type; a scenario without a verdict is an error.
 pub fn junit(run: &RunReport) -> Result<String, SerializeError> {
     let mut suite = TestSuite::new(format!("dispatch-conformance on {}", run.cluster));
@@ -24,11 +24,10 @@ pub fn junit(run: &RunReport) -> Result<String, SerializeError> {
 }
 
 fn case(run: &RunReport, report: &ScenarioReport) -> TestCase {
-    let (family, name) = report.id.rsplit_once('/').unwrap_or(("", &report.id));
-    let name = match report.repetition {
-        Some((nth, of)) => format!("{name} ({nth}/{of})"),
-        None => name.to_owned(),
-    };
+    // A case is grouped under its scenario, a scenario under its family.
+    let full = report.full_id();
+    let (family, name) = full.rsplit_once('/').unwrap_or(("", &full));
+    let name = console::repeated(name, report.repetition);
     let mut case = TestCase::new(name, status(run, report));
     case.set_classname(family);
     case.set_time(report.took);

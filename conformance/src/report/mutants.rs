@@ -1,20 +1,24 @@
 //! The table of the broken subjects: who was caught, by which rule, in which scenario.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
-use super::{RunReport, ScenarioReport, ScenarioResult};
+use super::{RunReport, ScenarioReport, ScenarioResult, plain};
 use crate::exit_code::ExitCode;
-use crate::mutants::Mutant;
+use crate::mutants::{CANARY, Mutant};
+
+/// The reference's name in the table.
+pub const REFERENCE: &str = "reference";
 
 /// What became of one subject.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct MutantReport {
-    /// The broken subject's name, or `reference`.
-    pub name: &'static str,
+    /// The broken subject, or `None` for the reference.
+    pub subject: Option<&'static Mutant>,
+    /// The scenarios that judged it.
+    pub run: RunReport,
     /// How it was judged.
     pub catch: Catch,
-    /// How long that took.
-    pub took: Duration,
 }
 
 /// How a subject was judged.
@@ -26,7 +30,7 @@ pub enum Catch {
     Caught {
         /// The rule.
         rule: String,
-        /// The scenario.
+        /// The scenario, with the case where there is one.
         scenario: String,
     },
     /// It should have been caught, and was not, or by another rule first; or the reference was.
@@ -41,6 +45,32 @@ pub enum Catch {
     },
 }
 
+impl MutantReport {
+    /// Judges a run of a broken subject, or of the reference.
+    pub fn of(subject: Option<&'static Mutant>, run: RunReport) -> Self {
+        let catch = match subject {
+            Some(mutant) => Catch::of_mutant(mutant, &run),
+            None => Catch::of_reference(&run),
+        };
+        Self { subject, run, catch }
+    }
+
+    /// The subject's name.
+    pub fn name(&self) -> &'static str {
+        self.subject.map_or(REFERENCE, |mutant| mutant.name)
+    }
+
+    /// How long its scenarios took, one after another.
+    pub fn took(&self) -> Duration {
+        self.run.scenarios.iter().map(|scenario| scenario.took).sum()
+    }
+
+    /// Whether it was judged as it should be.
+    pub fn is_right(&self) -> bool {
+        matches!(self.catch, Catch::Clean | Catch::Caught { .. })
+    }
+}
+
 impl Catch {
     /// Whether a scenario broke the first rule of a broken subject before all others.
     pub fn is_caught(mutant: &Mutant, scenario: &ScenarioReport) -> bool {
@@ -48,35 +78,47 @@ impl Catch {
     }
 
     /// Judges a run of a broken subject: a scenario has to break its first rule before all others.
-    pub fn of_mutant(mutant: &Mutant, run: &RunReport) -> Self {
+    fn of_mutant(mutant: &Mutant, run: &RunReport) -> Self {
         let expected = mutant.breaks.first().copied().unwrap_or_default();
         let mut found = Vec::new();
+        let mut open = Vec::new();
         for scenario in &run.scenarios {
-            match first_broken(scenario) {
-                Some(rule) if rule == expected => {
-                    return Self::Caught { rule, scenario: scenario.id.clone() };
-                }
-                Some(rule) => found.push(format!("{rule} first in {}", scenario.id)),
-                None => found.push(format!("nothing broken in {}", scenario.id)),
+            let id = scenario.full_id();
+            match (first_broken(scenario), &scenario.result) {
+                (Some(rule), _) if rule == expected => return Self::Caught { rule, scenario: id },
+                (Some(rule), _) => found.push(format!("{rule} first in {id}")),
+                (None, ScenarioResult::NotJudged { .. }) => open.push(format!("{id} not judged")),
+                (None, _) => found.push(format!("nothing broken in {id}")),
             }
         }
-        Self::Wrong { found: format!("expected {expected}; {}", found.join(", ")) }
+        if run.not_played > 0 || run.scenarios.is_empty() {
+            open.push("not every scenario was played".to_owned());
+        }
+        if open.is_empty() {
+            return Self::Wrong { found: format!("expected {expected}; {}", found.join(", ")) };
+        }
+        open.extend(found);
+        Self::Open { why: open.join(", ") }
     }
 
     /// Judges a run of the reference: nothing may be broken, and nothing left open.
-    pub fn of_reference(run: &RunReport) -> Self {
+    fn of_reference(run: &RunReport) -> Self {
+        let mut open = Vec::new();
         for scenario in &run.scenarios {
-            let id = &scenario.id;
+            let id = scenario.full_id();
             match (scenario.exit_code(), first_broken(scenario)) {
                 (ExitCode::Conformant, _) => {}
                 (_, Some(rule)) => return Self::Wrong { found: format!("{rule} in {id}") },
                 (ExitCode::RuleBroken, None) => {
                     return Self::Wrong { found: format!("an expectation in {id}") };
                 }
-                _ => return Self::Open { why: format!("{id} was not judged, or left open") },
+                _ => open.push(format!("{id} was not judged, or left open")),
             }
         }
-        Self::Clean
+        if run.not_played > 0 || run.scenarios.is_empty() {
+            open.push("not every scenario was played".to_owned());
+        }
+        if open.is_empty() { Self::Clean } else { Self::Open { why: open.join(", ") } }
     }
 }
 
@@ -90,23 +132,40 @@ fn first_broken(scenario: &ScenarioReport) -> Option<String> {
     }
 }
 
-/// The table, and a line that sums it up.
-pub fn mutants(reports: &[MutantReport]) -> String {
-    let width = reports.iter().map(|report| report.name.len()).max().unwrap_or_default();
-    let row = |MutantReport { name, catch, took }: &MutantReport| {
-        let (verdict, detail) = match catch {
-            Catch::Clean => ("clean ", "nothing is broken".to_owned()),
-            Catch::Caught { rule, scenario } => ("caught", format!("{rule}  {scenario}")),
-            Catch::Wrong { found } => ("WRONG ", found.clone()),
-            Catch::Open { why } => ("OPEN  ", why.clone()),
-        };
-        format!("{verdict}  {name:width$}  {:6.2} s  {detail}\n", took.as_secs_f64())
+/// The row of a subject; `width` is that of the longest name.
+pub fn mutant_row(report: &MutantReport, width: usize) -> String {
+    let (verdict, detail) = match &report.catch {
+        Catch::Clean => ("clean ", "nothing is broken".to_owned()),
+        Catch::Caught { rule, scenario } => ("caught", format!("{rule}  {scenario}")),
+        Catch::Wrong { found } => ("WRONG ", found.clone()),
+        Catch::Open { why } => ("OPEN  ", why.clone()),
     };
-    let rows: String = reports.iter().map(row).collect();
-    let caught = |report: &&MutantReport| matches!(report.catch, Catch::Caught { .. });
-    let broken = reports.iter().filter(|report| report.name != "reference").count();
-    let caught = reports.iter().filter(caught).count();
-    format!("{rows}{caught} of {broken} broken subjects caught, each by its own rule\n")
+    let (name, took) = (report.name(), report.took().as_secs_f64());
+    format!("{verdict}  {name:width$}  {took:6.2} s  {}\n", plain(&detail))
+}
+
+/// The lines below the table: of how many were caught, and who was not judged as they should be.
+pub fn mutants_summary(reports: &[MutantReport]) -> String {
+    let broken = || reports.iter().filter(|report| report.subject.is_some());
+    let caught = broken().filter(|report| report.is_right()).count();
+    let of = broken().count();
+    let names = |kind: fn(&Catch) -> bool| {
+        let of_kind = reports.iter().filter(|report| kind(&report.catch));
+        of_kind.map(MutantReport::name).collect::<Vec<_>>()
+    };
+    let wrong = names(|catch| matches!(catch, Catch::Wrong { .. }));
+    let open = names(|catch| matches!(catch, Catch::Open { .. }));
+    if wrong.contains(&CANARY) || open.contains(&CANARY) {
+        return format!("the canary, {CANARY}, was not caught, so nothing else was judged\n");
+    }
+    let mut out = format!("{caught} of {of} broken subjects caught, each by its own rule\n");
+    for (what, names) in [("wrong", wrong), ("left open", open)] {
+        if !names.is_empty() {
+            // Writing to a String cannot fail.
+            let _ = writeln!(out, "{what}: {}", names.join(", "));
+        }
+    }
+    out
 }
 
 /// How the command ends: conformant when all were caught and the reference was not.
@@ -123,34 +182,86 @@ pub fn mutants_exit_code(reports: &[MutantReport]) -> ExitCode {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use rstest::rstest;
 
-    fn report(name: &'static str, catch: Catch) -> MutantReport {
-        MutantReport { name, catch, took: Duration::from_millis(1500) }
+    use super::*;
+    use crate::mutants::find;
+    use crate::report::told::{broken, judged, not_judged, report, run};
+    use crate::rules::Overall;
+
+    fn mutant(name: &str, results: Vec<ScenarioResult>) -> MutantReport {
+        let subject = (name != REFERENCE).then(|| find(name).unwrap());
+        let scenario = |(n, result)| report(&format!("a/{n}"), result);
+        MutantReport::of(subject, run((1..).zip(results).map(scenario).collect()))
     }
 
-    fn caught() -> Catch {
-        Catch::Caught { rule: "RG-01".into(), scenario: "readmission/eviction-window".into() }
+    fn passed() -> ScenarioResult {
+        judged(Overall::Pass)
+    }
+
+    fn lost() -> ScenarioResult {
+        not_judged(ExitCode::Environment)
+    }
+
+    #[rstest]
+    #[case::clean(REFERENCE, vec![passed(), passed()], "clean")]
+    #[case::reference_breaks(REFERENCE, vec![passed(), broken(&["RG-01"])], "WRONG RG-01 in a/2")]
+    #[case::reference_lost(REFERENCE, vec![lost()], "OPEN a/1 was not judged, or left open")]
+    #[case::reference_not_played(REFERENCE, vec![], "OPEN not every scenario was played")]
+    #[case::caught("deaf-to-eviction", vec![passed(), broken(&["RG-01", "EX-01"])], "caught RG-01 a/2")]
+    #[case::by_another_rule(
+        "deaf-to-eviction",
+        vec![passed(), broken(&["EX-01", "RG-01"])],
+        "WRONG expected RG-01; nothing broken in a/1, EX-01 first in a/2"
+    )]
+    #[case::not_judged("deaf-to-eviction", vec![lost()], "OPEN a/1 not judged")]
+    #[case::not_played("deaf-to-eviction", vec![], "OPEN not every scenario was played")]
+    fn a_subject_is_judged_by_its_scenarios(
+        #[case] name: &str,
+        #[case] results: Vec<ScenarioResult>,
+        #[case] expected: &str,
+    ) {
+        let found = match mutant(name, results).catch {
+            Catch::Clean => "clean".to_owned(),
+            Catch::Caught { rule, scenario } => format!("caught {rule} {scenario}"),
+            Catch::Wrong { found } => format!("WRONG {found}"),
+            Catch::Open { why } => format!("OPEN {why}"),
+        };
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn what_was_not_played_leaves_the_reference_open() {
+        let mut run = run(vec![report("a/1", passed())]);
+        run.not_played = 1;
+        assert!(!MutantReport::of(None, run).is_right());
     }
 
     #[test]
     fn the_table_names_rule_and_scenario_of_each() {
         let reports = [
-            report("reference", Catch::Clean),
-            report("deaf-to-eviction", caught()),
-            report("sly", Catch::Wrong { found: "expected RG-05; nothing broken in a/b".into() }),
+            mutant(REFERENCE, vec![passed()]),
+            mutant("deaf-to-eviction", vec![broken(&["RG-01"])]),
+            mutant("never-ready", vec![passed()]),
         ];
-        insta::assert_snapshot!(mutants(&reports));
+        let rows: String = reports.iter().map(|report| mutant_row(report, 16)).collect();
+        insta::assert_snapshot!(format!("{rows}{}", mutants_summary(&reports)));
     }
 
     #[test]
     fn one_that_gets_away_decides_how_the_command_ends() {
-        let clean = report("reference", Catch::Clean);
-        let open = report("a", Catch::Open { why: "x".into() });
-        let wrong = report("a", Catch::Wrong { found: "x".into() });
-        let ends = |reports: &[MutantReport]| mutants_exit_code(reports);
-        assert_eq!(ends(&[clean.clone(), report("a", caught())]), ExitCode::Conformant);
-        assert_eq!(ends(&[clean.clone(), open.clone()]), ExitCode::Inconclusive);
-        assert_eq!(ends(&[clean, open, wrong]), ExitCode::RuleBroken);
+        let clean = || mutant(REFERENCE, vec![passed()]);
+        let caught = || mutant("deaf-to-eviction", vec![broken(&["RG-01"])]);
+        let open = || mutant("never-ready", vec![lost()]);
+        let wrong = || mutant("never-ready", vec![passed()]);
+        assert_eq!(mutants_exit_code(&[clean(), caught()]), ExitCode::Conformant);
+        assert_eq!(mutants_exit_code(&[clean(), open()]), ExitCode::Inconclusive);
+        assert_eq!(mutants_exit_code(&[clean(), open(), wrong()]), ExitCode::RuleBroken);
+    }
+
+    #[test]
+    fn a_canary_that_gets_away_is_all_that_is_said() {
+        let said = mutants_summary(&[mutant(CANARY, vec![passed()])]);
+        assert!(said.starts_with("the canary, ready-before-raise, was not caught"), "{said}");
     }
 }

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::describe::describe;
 use super::timeline::timeline;
+use super::told::{broken, case, inconclusive, judged, not_judged, report, rule, run};
 use super::*;
 use crate::history::told::{NAME, Told, set_check};
 use crate::history::{
@@ -16,10 +17,6 @@ use crate::rules::{Judgement, Verdict};
 use crate::run::Progress;
 use crate::scenario;
 use dispatch_contract::rules::RuleId;
-
-fn rule(id: &str) -> RuleId {
-    id.parse().unwrap()
-}
 
 /// A step begins, at the revision of the event before it.
 fn step(told: &mut Told, index: usize, text: &str) {
@@ -76,44 +73,6 @@ fn failed() -> ScenarioReport {
     report("readmission/preemption-mid-execution", ScenarioResult::Judged(Box::new(judged)))
 }
 
-fn judged(overall: Overall) -> ScenarioResult {
-    let judged = Judged { overall, judgements: Vec::new(), failures: Vec::new() };
-    ScenarioResult::Judged(Box::new(judged))
-}
-
-fn report(id: &str, result: ScenarioResult) -> ScenarioReport {
-    ScenarioReport {
-        id: id.to_owned(),
-        title: "What it shows".to_owned(),
-        repetition: None,
-        took: Duration::from_millis(8_210),
-        history: Some(format!("results/run/{id}/history.ndjson").into()),
-        left_behind: Vec::new(),
-        result,
-    }
-}
-
-fn not_judged(fault: ExitCode) -> ScenarioResult {
-    ScenarioResult::NotJudged { why: "kueue died: \u{1b}[31mpanic\u{1b}[0m".to_owned(), fault }
-}
-
-fn inconclusive() -> ScenarioResult {
-    let why = "the witness was not seen: line 38, `{ running: train }`: it was never so";
-    judged(Overall::Inconclusive { why: vec![why.to_owned()] })
-}
-
-fn run(scenarios: Vec<ScenarioReport>) -> RunReport {
-    RunReport {
-        run: "01k0".to_owned(),
-        cluster: "local".to_owned(),
-        mutant: None,
-        no_claim: Vec::new(),
-        scenarios,
-        took: Duration::from_secs(84),
-        interrupted: None,
-    }
-}
-
 fn whole() -> RunReport {
     let mut repeated = report("readmission/foreign-workload", inconclusive());
     repeated.repetition = Some((2, 20));
@@ -130,7 +89,14 @@ fn whole() -> RunReport {
 #[test]
 fn a_run_on_the_console() {
     let run = whole();
-    let mut out = header((4, 1), "local", "kueue 0.17.0, trainer 2.2.0", run.mutant.as_deref());
+    let mut out = header(&Header {
+        count: 4,
+        times: 1,
+        at_once: 8,
+        cluster: "local",
+        versions: "kueue 0.17.0, trainer 2.2.0",
+        mutant: run.mutant.as_deref(),
+    });
     out.push('\n');
     for report in &run.scenarios {
         out.push_str(&scenario(&run, report));
@@ -150,6 +116,64 @@ fn a_run_in_which_all_is_well() {
     let run = run(vec![passed("a/b"), passed("c/d")]);
     let lines: String = run.scenarios.iter().map(|report| scenario(&run, report)).collect();
     assert_snapshot!(format!("{lines}{}", summary(&run)));
+}
+
+/// A scenario with one case of each kind.
+fn cases() -> Group {
+    let id = "readmission/killed-at-each-request";
+    let all = [
+        ("reference", judged(Overall::Pass)),
+        ("before-get-workloads", inconclusive()),
+        ("before-patch-trainjobs", broken(&["RG-05", "EX-01"])),
+    ];
+    let reports = all.map(|(name, result)| case(id, name, result)).into();
+    Group { reports, not_played: 0 }
+}
+
+#[test]
+fn cases_that_pass_are_one_line() {
+    let mut all = cases();
+    for report in &mut all.reports {
+        report.result = judged(Overall::Pass);
+    }
+    let passed = group(&run(Vec::new()), &all);
+    all.not_played = 2;
+    assert_snapshot!(format!("{passed}{}", group(&run(Vec::new()), &all)));
+}
+
+#[test]
+fn each_case_that_does_not_pass_is_shown_below() {
+    let run = run(cases().reports);
+    assert_snapshot!(format!("{}{}", group(&run, &cases()), summary(&run)));
+}
+
+#[test]
+fn each_case_is_a_test_case_in_junit() {
+    assert_snapshot!(junit(&run(cases().reports)).unwrap());
+}
+
+#[test]
+fn a_run_of_which_some_was_not_played_is_incomplete() {
+    let mut run = run(vec![report("a/b", judged(Overall::Pass))]);
+    run.not_played = 3;
+    assert_eq!(run.exit_code(), ExitCode::Inconclusive);
+    assert!(summary(&run).contains("3 were not played"), "{}", summary(&run));
+}
+
+#[rstest]
+#[case::nothing_yet(None, "12 passed, 1 did not, 2 play, 40 wait")]
+#[case::no_word_yet(Some(""), "12 passed, 1 did not, 2 play, 40 wait; 7 s a/b")]
+#[case::waiting(
+    Some("step 4/16: until: { running: train }"),
+    "12 passed, 1 did not, 2 play, 40 wait; 7 s a/b: step 4/16: until: { running: train }"
+)]
+fn a_status_says_what_the_longest_waits_for(#[case] said: Option<&str>, #[case] line: &str) {
+    let longest = said.map(|said| Longest {
+        name: "a/b".to_owned(),
+        since: Duration::from_millis(7_900),
+        said: said.to_owned(),
+    });
+    assert_eq!(status(&passed(12, 1), &Status { playing: 2, waiting: 40, longest }), line);
 }
 
 #[test]
@@ -179,22 +203,22 @@ fn a_description_is_short_and_harmless() {
 }
 
 #[rstest]
-#[case::preparing(Progress::Preparing { what: "the namespace" }, Some("a/b: preparing: the namespace"))]
+#[case::preparing(Progress::Preparing { what: "the namespace" }, Some("preparing: the namespace"))]
 #[case::step(
     Progress::StepBegan { index: 3, of: 16, text: "open: train" },
-    Some("a/b: step 4/16: open: train")
+    Some("step 4/16: open: train")
 )]
 #[case::waiting(
     Progress::Waiting {
         until: "{ running: train }", limit: Duration::from_mins(1), now: "check Pending \u{1b}[0m"
     },
-    Some("a/b: waiting at most 60.00 s until { running: train }; now: check Pending ")
+    Some("waiting at most 60.00 s until { running: train }; now: check Pending ")
 )]
-#[case::failed(Progress::StepFailed { index: 0, why: "refused" }, Some("a/b: step 1 failed: refused"))]
-#[case::cleaning(Progress::CleaningUp, Some("a/b: cleaning up"))]
+#[case::failed(Progress::StepFailed { index: 0, why: "refused" }, Some("step 1 failed: refused"))]
+#[case::cleaning(Progress::CleaningUp, Some("cleaning up"))]
 #[case::ended(Progress::StepEnded { index: 0 }, None)]
 fn progress_says_what_is_waited_for(#[case] said: Progress<'_>, #[case] line: Option<&str>) {
-    assert_eq!(progress("a/b", &said).as_deref(), line);
+    assert_eq!(progress(&said).as_deref(), line);
 }
 
 #[rstest]

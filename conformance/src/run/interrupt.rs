@@ -39,6 +39,13 @@ impl Interrupts {
         Ok(Self { seen })
     }
 
+    /// Interrupts that come when the test says so, and not by signals, which are the whole process's.
+    #[cfg(test)]
+    pub(crate) fn told() -> (watch::Sender<Option<Interruption>>, Self) {
+        let (sender, seen) = watch::channel(None);
+        (sender, Self { seen })
+    }
+
     /// The first signal, if there was one.
     pub fn seen(&self) -> Option<Interruption> {
         *self.seen.borrow()

@@ -114,7 +114,7 @@ mod tests {
         ends: bool,
         work: impl Future<Output = Result<(), RunError>>,
     ) -> Result<(), Halt> {
-        let interrupts = Interrupts::listen().unwrap();
+        let (_sender, interrupts) = Interrupts::told();
         Watch { host: &Watched { ends }, interrupts }.over(work).await
     }
 

@@ -1,0 +1,57 @@
+//! The cluster of a run: brought up before anything is played, left when all has ended.
+
+use crate::cli::terminal::{Lines, complain, say, settle, transient};
+use crate::cluster::local::{Options, Ownership, Running, take_up_or_start};
+use crate::exit_code::ExitCode;
+use crate::run::{self, Interruption, Interrupts, Leaving};
+
+/// Takes up the cluster of this name, or starts one.
+pub(in crate::cli) async fn bring_up(
+    name: &str,
+    mut interrupts: Interrupts,
+) -> Result<Running, ExitCode> {
+    let started = async { take_up_or_start(Options::new(name)?, &Lines).await };
+    let started = tokio::select! {
+        started = started => started,
+        interruption = interrupts.next() => {
+            say("interrupted: nothing was played");
+            return Err(code_of(interruption));
+        }
+    };
+    started.map_err(|error| {
+        let code = error.exit_code();
+        complain(error);
+        code
+    })
+}
+
+/// Ends a cluster of one's own; on one that was taken up, waits until the scenarios' namespaces are
+/// gone.
+pub(in crate::cli) async fn leave(cluster: Running, leaving: &[Leaving]) {
+    // One that ends takes its namespaces along.
+    if cluster.ownership() == Ownership::TakenUp && !leaving.is_empty() {
+        transient("waiting for the scenarios' namespaces to go");
+        let left = run::all_gone(&cluster, leaving).await;
+        settle();
+        for left in left {
+            say(&format!("left behind: {left}"));
+        }
+    }
+    cluster.shut_down().await;
+}
+
+/// Listens for what interrupts a run.
+pub(in crate::cli) fn interrupts() -> Result<Interrupts, ExitCode> {
+    Interrupts::listen().map_err(|error| {
+        say(&format!("error: signals cannot be taken: {error}"));
+        ExitCode::SuiteFault
+    })
+}
+
+/// How a command ends that was interrupted.
+pub(in crate::cli) fn code_of(interruption: Interruption) -> ExitCode {
+    match interruption {
+        Interruption::Interrupt => ExitCode::Interrupted,
+        Interruption::Terminate => ExitCode::Terminated,
+    }
+}
