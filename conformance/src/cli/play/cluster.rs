@@ -3,7 +3,7 @@
 use crate::cli::terminal::{Lines, complain, say, settle, transient};
 use crate::cluster::local::{Options, Ownership, Running, take_up_or_start};
 use crate::exit_code::ExitCode;
-use crate::run::{self, Interruption, Interrupts, Leaving};
+use crate::run::{self, Host, Interruption, Interrupts, Leaving};
 
 /// Takes up the cluster of this name, or starts one.
 pub(in crate::cli) async fn bring_up(
@@ -38,6 +38,12 @@ pub(in crate::cli) async fn leave(cluster: Running, leaving: &[Leaving]) {
         }
     }
     cluster.shut_down().await;
+}
+
+/// The version of each component, for people.
+pub(in crate::cli) fn versions(host: &dyn Host) -> String {
+    let versions = host.versions().into_iter().map(|(name, version)| format!("{name} {version}"));
+    versions.collect::<Vec<_>>().join(", ")
 }
 
 /// Listens for what interrupts a run.
