@@ -3,19 +3,15 @@
 use std::io::{IsTerminal, Read};
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use clap::Parser;
 use dispatch_contract::{
-    CallError, Entropy, ErrorKind, ObjectName, OsEntropy, RuntimeRef, StartRequest, SystemClock,
+    CallError, Entropy, ErrorKind, ObjectName, OsEntropy, RuntimeRef, StartRequest,
 };
-use dispatch_kubernetes::client::{ClientError, from_environment, from_kubeconfig};
-use dispatch_kubernetes::request::chain;
-use kube::Client;
 use tracing_subscriber::EnvFilter;
 
 use crate::error::fail;
-use crate::{Adapter, Config, Preflight, yaml};
+use crate::{Adapter, Preflight, connect, serve, yaml};
 
 mod arguments;
 mod configuration;
@@ -100,14 +96,17 @@ async fn run(arguments: &Arguments) -> Result<Answer, Failure> {
         }
         Call::List => Answer::List(connected(arguments).await?.list().await?),
         Call::Preflight => Answer::Preflight(connected(arguments).await?.preflight().await?),
+        Call::Serve => {
+            configuration::none(arguments).map_err(Failure::Usage)?;
+            serve::on_standard_streams(connect).await
+        }
         Call::Manifests => Answer::Manifests,
     })
 }
 
 async fn connected(arguments: &Arguments) -> Result<Adapter, Failure> {
     let config = configuration::load(arguments).map_err(Failure::Usage)?;
-    let client = client(&config).await?;
-    Ok(Adapter::new(config, client, Arc::new(SystemClock), Arc::new(OsEntropy)))
+    Ok(connect(config).await?)
 }
 
 /// An adapter that may start something: one whose gate was proved, unless that is assumed (PF-02).
@@ -118,14 +117,6 @@ async fn proved(arguments: &Arguments) -> Result<Adapter, Failure> {
         adapter.preflight().await?;
     }
     Ok(adapter)
-}
-
-async fn client(config: &Config) -> Result<Client, CallError> {
-    let client = match &config.kubeconfig {
-        Some(path) => from_kubeconfig(path).await,
-        None => from_environment().await,
-    };
-    client.map_err(|error: ClientError| fail(ErrorKind::Unavailable, chain(&error), &[]))
 }
 
 /// The request of Start, from its file and its flags; the flags win.

@@ -7,10 +7,11 @@
 //! (OP-03).
 //!
 //! The adapter speaks Kueue mode. `mode: plain` is understood and refused with `not-supported`.
+//! [`cli`] is its command line, [`serve`] the driver protocol, for supervisors.
 
 mod adapter;
 pub mod cli;
-mod config;
+mod connect;
 mod decisions;
 mod error;
 mod hold;
@@ -21,6 +22,7 @@ mod open;
 mod preflight;
 mod priority;
 mod release;
+pub mod serve;
 mod start;
 mod status;
 mod stop;
@@ -30,8 +32,9 @@ mod write;
 mod yaml;
 
 pub use adapter::Adapter;
-pub use config::{Config, ConfigError, LeaseRef, Mode, Preflight, Timeouts};
+pub use connect::connect;
 pub use decisions::{ByContract, Decisions};
+pub use dispatch_contract::driver::{Config, InvalidConfig, LeaseRef, Mode, Preflight, Timeouts};
 pub use hold::decide as decide_hold;
 pub use lease::Heartbeat;
 pub use list::is_listed;

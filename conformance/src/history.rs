@@ -21,7 +21,7 @@ pub use asks::Asks;
 pub use event::{
     Begin, CallAnswered, CallInvoked, CallOutcome, Change, End, EndedBy, Event, Gap, JobNamed,
     Kind, Mode, ObjectVersion, Role, SCHEMA, StepBegan, StepEnded, StepFailed, SubjectChange,
-    SubjectChanged, Verb, What,
+    SubjectChanged, What,
 };
 pub use exchange::{Ended, Exchange, Sent};
 pub use execution::Execution;
@@ -34,6 +34,8 @@ pub use request::{
 };
 pub use trail::{Object, Trail, Version};
 pub use writer::{HistoryWriter, WriteError};
+
+pub use dispatch_contract::driver::Verb;
 
 #[cfg(test)]
 mod tests;

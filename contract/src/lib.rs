@@ -1,6 +1,6 @@
 //! The contract of dispatch on Kubernetes, as types: its names, its rules, the identity of an
-//! execution, the gate list, the custom resources as far as they are read, the calls of an adapter
-//! and what they answer.
+//! execution, the gate list, the custom resources as far as they are read, the calls of an adapter,
+//! what they answer, and the protocol by which they are made.
 //!
 //! Nothing here does I/O. An adapter or a controller written in Rust needs only this crate to speak
 //! the contract's language; the reference adapter, the reference controller and the conformance
@@ -9,6 +9,7 @@
 mod admission_count;
 mod calls;
 mod clock;
+pub mod driver;
 pub mod duration_text;
 mod entropy;
 mod error_kind;

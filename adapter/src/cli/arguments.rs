@@ -87,6 +87,10 @@ pub(super) enum Call {
     List,
     /// Prove that the gates hold.
     Preflight,
+    /// Make the calls that come by the driver protocol, on standard input and output.
+    ///
+    /// The configuration comes by the protocol too, and its flags are refused.
+    Serve,
     /// Print the manifests with the rights that the adapter needs.
     Manifests,
 }

@@ -32,6 +32,19 @@ pub(super) fn load(arguments: &Arguments) -> Result<Config, String> {
     Ok(config)
 }
 
+/// That no flag sets what comes by the driver protocol.
+pub(super) fn none(arguments: &Arguments) -> Result<(), String> {
+    if let Some((path, _)) = flags(arguments).first() {
+        let key = path.join(".");
+        return Err(format!("`{key}` comes by `initialize`; leave its flag out"));
+    }
+    if let Some(path) = &arguments.config {
+        let path = path.display();
+        tracing::warn!("{path} is not read: the configuration comes by `initialize`");
+    }
+    Ok(())
+}
+
 fn flags(arguments: &Arguments) -> Vec<(&'static [&'static str], Value)> {
     let texts: [(&'static [&'static str], &Option<String>); 10] = [
         (&["namespace"], &arguments.namespace),
@@ -107,6 +120,17 @@ mod tests {
         assert_eq!(config.timeouts.request, Duration::from_secs(1));
         assert_eq!(config.timeouts.workload, Duration::from_secs(30));
         assert_eq!(config.timeouts.release, Duration::from_secs(5));
+    }
+
+    #[test]
+    fn what_comes_by_the_driver_protocol_has_no_flags() {
+        let serve = |flags: &[&str]| {
+            let all = ["dispatch-adapter", "serve"].iter().chain(flags);
+            none(&Arguments::parse_from(all))
+        };
+        assert_eq!(serve(&[]), Ok(()));
+        let refused = serve(&["--lease-name=l"]).unwrap_err();
+        assert!(refused.contains("`lease.name`"), "{refused}");
     }
 
     #[rstest]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use dispatch_contract::CallError;
+use dispatch_contract::driver::Verb;
 use dispatch_contract::rules::RuleId;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -250,44 +251,6 @@ pub struct Gap {
     pub kind: Option<Kind>,
     /// Why.
     pub why: String,
-}
-
-/// The calls of an adapter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Verb {
-    /// Creates an object, closed.
-    Start,
-    /// Opens it.
-    Open,
-    /// Says how it is.
-    Status,
-    /// Suspends it until it is released.
-    Hold,
-    /// Ends the hold.
-    Release,
-    /// Deletes it.
-    Stop,
-    /// Lists all.
-    List,
-    /// Proves the gate.
-    Preflight,
-}
-
-impl Verb {
-    /// The call as the driver protocol and scenarios spell it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Start => "start",
-            Self::Open => "open",
-            Self::Status => "status",
-            Self::Hold => "hold",
-            Self::Release => "release",
-            Self::Stop => "stop",
-            Self::List => "list",
-            Self::Preflight => "preflight",
-        }
-    }
 }
 
 /// A call to the adapter, as it was sent.

@@ -1,12 +1,13 @@
-//! What an adapter is told: the keys of its configuration file, which are those of the driver
-//! protocol's `initialize` too.
+//! What an adapter is told: the keys of `initialize`, which are those of its configuration file
+//! too.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use dispatch_contract::names;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
+
+use crate::{duration_text, names};
 
 /// The configuration of an adapter. Unknown keys are refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -106,34 +107,14 @@ impl Default for Timeouts {
     }
 }
 
-/// A configuration cannot be used.
-#[derive(Debug, Error)]
-pub enum ConfigError {
-    /// The file cannot be read.
-    #[error("cannot read the configuration {}", path.display())]
-    Read {
-        /// Where it is.
-        path: PathBuf,
-        /// Why.
-        #[source]
-        source: std::io::Error,
-    },
-    /// The text is not a configuration.
-    #[error("the configuration {} cannot be used: {reason}", path.display())]
-    Parse {
-        /// Where it is.
-        path: PathBuf,
-        /// What is wrong, with line and column.
-        reason: String,
-    },
-    /// A key is missing or has a value that cannot be.
-    #[error("configuration: `{key}` {reason}")]
-    Key {
-        /// The key.
-        key: &'static str,
-        /// What is wrong.
-        reason: &'static str,
-    },
+/// A key of a configuration is missing, or has a value that cannot be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("configuration: `{key}` {reason}")]
+pub struct InvalidConfig {
+    /// The key.
+    pub key: &'static str,
+    /// What is wrong.
+    pub reason: &'static str,
 }
 
 impl Config {
@@ -152,17 +133,9 @@ impl Config {
         }
     }
 
-    /// Reads a configuration file (YAML or JSON).
-    pub fn from_file(path: &Path) -> Result<Self, ConfigError> {
-        let text = fs_err::read_to_string(path)
-            .map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
-        crate::yaml::read(&text)
-            .map_err(|reason| ConfigError::Parse { path: path.to_owned(), reason })
-    }
-
     /// Checks what the types do not: that Kueue mode has its check, and that no name is blank.
-    pub fn check(&self) -> Result<(), ConfigError> {
-        let key = |key, reason| Err(ConfigError::Key { key, reason });
+    pub fn check(&self) -> Result<(), InvalidConfig> {
+        let key = |key, reason| Err(InvalidConfig { key, reason });
         let blank = |text: &str| text.trim().is_empty();
         if blank(&self.namespace) {
             return key("namespace", "is empty");
@@ -191,31 +164,43 @@ fn default_controller_name() -> String {
     names::CONTROLLER.to_owned()
 }
 
-/// Durations as people write them.
-mod duration_text {
-    use std::time::Duration;
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::json;
 
-    use jiff::SignedDuration;
-    use serde::{Deserialize, Deserializer, Serializer, de};
+    use super::*;
 
-    pub(super) fn serialize<S: Serializer>(
-        duration: &Duration,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        let signed = SignedDuration::try_from(*duration).map_err(serde::ser::Error::custom)?;
-        serializer.collect_str(&format_args!("{signed:#}"))
+    #[test]
+    fn what_is_left_out_has_its_default() {
+        let written = json!({"namespace": "jobs", "admissionCheck": "dispatch", "queue": "q"});
+        let config: Config = serde_json::from_value(written).unwrap();
+        assert_eq!(config, Config::kueue("jobs", "q", "dispatch"));
+        assert_eq!(config.check(), Ok(()));
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Duration, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        parse(&text).map_err(de::Error::custom)
+    #[test]
+    fn a_configuration_is_written_as_it_is_read() {
+        let mut config = Config::kueue("jobs", "q", "dispatch");
+        config.timeouts.release = Duration::from_millis(1500);
+        config.kubeconfig = Some("/kubeconfig".into());
+        let written = serde_json::to_value(&config).unwrap();
+        assert_eq!(serde_json::from_value::<Config>(written).unwrap(), config);
     }
 
-    pub(super) fn parse(text: &str) -> Result<Duration, String> {
-        let expected = || format!("`{text}` is not a duration; expected one such as 10s or 2m");
-        let signed: SignedDuration = text.parse().map_err(|_| expected())?;
-        Duration::try_from(signed).map_err(|_| expected())
+    #[rstest]
+    #[case::namespace(json!({"namespace": " ", "admissionCheck": "c"}), "namespace")]
+    #[case::no_check(json!({"namespace": "n"}), "admissionCheck")]
+    #[case::blank_check(json!({"namespace": "n", "admissionCheck": ""}), "admissionCheck")]
+    #[case::blank_queue(json!({"namespace": "n", "admissionCheck": "c", "queue": ""}), "queue")]
+    #[case::no_time(
+        json!({"namespace": "n", "admissionCheck": "c", "timeouts": {"request": "0s"}}),
+        "timeouts.request")]
+    fn a_value_that_cannot_be_is_named_by_its_key(
+        #[case] written: serde_json::Value,
+        #[case] key: &str,
+    ) {
+        let config: Config = serde_json::from_value(written).unwrap();
+        assert_eq!(config.check().unwrap_err().key, key);
     }
 }
