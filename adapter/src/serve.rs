@@ -123,7 +123,7 @@ enum State {
 
 /// What became of a request.
 enum Answered {
-    Initialize(Id, Result<Adapter, CallError>),
+    Initialize(Id, Result<Arc<Adapter>, CallError>),
     Call(Response),
 }
 
@@ -187,7 +187,8 @@ where
         let config = acceptable(request).map_err(|error| Response::failed(id.clone(), error))?;
         let opened = (self.open)(config);
         self.state = State::Opening;
-        self.in_flight.push(Box::pin(async move { Answered::Initialize(id, opened.await) }));
+        let opened = async move { Answered::Initialize(id, opened.await.map(Arc::new)) };
+        self.in_flight.push(Box::pin(opened));
         Ok(())
     }
 
@@ -197,7 +198,7 @@ where
             Answered::Call(response) => response,
             Answered::Initialize(id, Ok(adapter)) => {
                 tracing::info!(config = %json!(adapter.config()), "initialized");
-                self.state = State::Open(Arc::new(adapter));
+                self.state = State::Open(adapter);
                 Response::ok(id, json!(introduction()))
             }
             Answered::Initialize(id, Err(error)) => {

@@ -15,9 +15,11 @@ mod interrupt;
 mod local;
 mod names;
 mod observer;
+mod record;
 mod set_up;
 mod stage;
 mod steps;
+mod subjects;
 mod teardown;
 mod watch;
 
@@ -129,7 +131,7 @@ pub async fn play(
     // Not to be interrupted: a namespace that is made after it was removed would stay.
     let namespace = api::create(&client, fixture::namespace(&names)).await;
     let ready = match namespace {
-        Ok(_) => watch.over(set_up(setting, &mut tools)).await,
+        Ok(_) => watch.over(Box::pin(set_up(setting, &mut tools))).await,
         Err(source) => Err(Halt::Error(RunError::Prepare { what: "its namespace", source })),
     };
     let (ended, kubelet) = match ready {
@@ -157,13 +159,8 @@ pub async fn play(
 }
 
 /// Stops the subjects and lets the recorder see all that happened. The kubelet goes on.
-async fn finish(mut stage: Stage<'_>) -> Kubelet {
-    for (replica, change, pid) in stage.controllers.stop_all().await {
-        let noted = stage.record.subject(replica, change, pid).await;
-        if let Err(error) = noted {
-            tracing::error!(error = &error as &dyn std::error::Error, "the end of a controller");
-        }
-    }
+async fn finish(mut stage: Box<Stage<'_>>) -> Kubelet {
+    stage.subjects.stop_all().await;
     stage.recorder.stop().await;
     stage.kubelet.let_all_go();
     stage.kubelet

@@ -1,16 +1,22 @@
 //! What is judged, and how the suite drives it.
 //!
-//! The adapter is driven by its calls, behind one trait. The controller is a process of its own,
-//! which finds its API server in its configuration and is otherwise a black box: it can be stopped
-//! and killed, and it ends with the suite, however the suite ends.
+//! Every subject is a process of its own, a black box: the adapter is driven by the driver protocol,
+//! the controller finds its API server in its configuration. It can be killed, frozen and started
+//! again, and it ends with the suite, however the suite ends.
 
 pub mod adapter;
-mod built_in;
+mod adapter_process;
 mod controller;
+mod driver;
 mod endpoints;
 mod error;
+mod handle;
+mod process;
+mod starter;
 
-pub use adapter::{Adapter, Call};
-pub use built_in::{AdapterSetup, BuiltIn};
+pub use adapter::{Adapter, Failure, Unanswered};
+pub use adapter_process::{AdapterProcess, AdapterSetup};
 pub use controller::{Controller, ControllerSetup};
+pub use dispatch_contract::driver::Call;
 pub use error::SubjectError;
+pub use handle::{Asked, HandleError, ProcessHandle};

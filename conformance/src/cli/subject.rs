@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use dispatch_adapter::serve;
 use dispatch_admission::{Config, Environment, Parts};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
@@ -12,7 +13,7 @@ use crate::exit_code::ExitCode;
 use crate::mutants;
 
 /// What the subject logs, unless `RUST_LOG` says otherwise.
-const LOG: &str = "info,dispatch_admission=debug";
+const LOG: &str = "info,dispatch_admission=debug,dispatch_adapter=debug";
 
 /// The arguments of `subject`.
 #[derive(Debug, Args)]
@@ -32,15 +33,20 @@ enum Subject {
         #[arg(long)]
         mutant: Option<String>,
     },
+    /// The adapter, driven on standard input and output.
+    Adapter,
 }
 
 /// Runs the subject until it is asked to stop.
 pub(super) async fn run(arguments: Arguments) -> ExitCode {
-    let Subject::Admission { config, mutant } = arguments.subject;
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(LOG));
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false);
     log.with_writer(std::io::stderr).init();
-    match admission(&config, mutant.as_deref()).await {
+    let ended = match arguments.subject {
+        Subject::Admission { config, mutant } => admission(&config, mutant.as_deref()).await,
+        Subject::Adapter => serve::on_standard_streams(dispatch_adapter::connect).await,
+    };
+    match ended {
         Ok(()) => ExitCode::Conformant,
         Err(error) => {
             terminal::say(&format!("error: {error}"));

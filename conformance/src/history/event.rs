@@ -57,7 +57,7 @@ pub enum What {
     StepEnded(StepEnded),
     /// A step of the scenario failed.
     StepFailed(StepFailed),
-    /// A process that is judged started, stopped or died.
+    /// A process that is judged started, stopped, stood still or died.
     Subject(SubjectChanged),
     /// A request of a subject reached the proxy.
     Request(Box<Request>),
@@ -326,7 +326,7 @@ pub struct StepFailed {
     pub rule: Option<RuleId>,
 }
 
-/// A process that is judged started, stopped or died.
+/// Something happened to a process that is judged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SubjectChanged {
@@ -383,8 +383,12 @@ pub enum SubjectChange {
     Ready,
     /// It was asked to stop, and ended.
     Stopped,
-    /// It was killed by a step.
+    /// It was killed, by a step or a fault.
     Killed,
+    /// It stands still: its connections stay, and it does nothing.
+    Frozen,
+    /// It goes on.
+    Thawed,
     /// It ended by itself.
     Died,
 }

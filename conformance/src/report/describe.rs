@@ -5,6 +5,7 @@ use dispatch_contract::resources::{Conditions, JobSet, TrainJob, Workload};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
+use serde_json::Map;
 
 use super::plain;
 use crate::history::{
@@ -49,6 +50,8 @@ pub(super) fn describe(history: &History, event: &Event) -> String {
                 SubjectChange::Ready => "is ready",
                 SubjectChange::Stopped => "has stopped",
                 SubjectChange::Killed => "is killed",
+                SubjectChange::Frozen => "stands still",
+                SubjectChange::Thawed => "goes on",
                 SubjectChange::Died => "died",
             };
             format!("{} {what}", Subject { role: subject.role, replica: subject.replica })
@@ -76,7 +79,7 @@ fn call_words(verb: &str, job: Option<&str>) -> String {
 
 fn outcome(outcome: &CallOutcome) -> String {
     match outcome {
-        CallOutcome::Ok(answer) if answer.is_null() => "ok".to_owned(),
+        CallOutcome::Ok(answer) if answer.as_object().is_some_and(Map::is_empty) => "ok".to_owned(),
         CallOutcome::Ok(answer) => format!("ok, {answer}"),
         CallOutcome::Failed(error) => error.to_string(),
         CallOutcome::Unknown(error) => format!("it may have been applied: {error}"),

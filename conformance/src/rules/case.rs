@@ -344,17 +344,28 @@ fn replicas(history: &History) -> impl Iterator<Item = (&Event, &SubjectChanged)
 
 fn served(history: &History) -> Vec<Served> {
     let mut up = BTreeSet::new();
+    let mut frozen = BTreeSet::new();
     let mut found: Vec<Served> = Vec::new();
     for (event, subject) in replicas(history) {
-        match subject.change {
-            SubjectChange::Ready => {
+        let change = subject.change;
+        match change {
+            // One that was frozen before it was ready goes on to become so.
+            SubjectChange::Thawed if !frozen.remove(&subject.replica) => {}
+            SubjectChange::Ready | SubjectChange::Thawed => {
                 if up.is_empty() {
                     found.push(Served { from: event.at, until: None });
                 }
                 up.insert(subject.replica);
             }
             SubjectChange::Started => {}
-            SubjectChange::Stopped | SubjectChange::Killed | SubjectChange::Died => {
+            SubjectChange::Frozen
+            | SubjectChange::Stopped
+            | SubjectChange::Killed
+            | SubjectChange::Died => {
+                frozen.remove(&subject.replica);
+                if change == SubjectChange::Frozen && up.contains(&subject.replica) {
+                    frozen.insert(subject.replica);
+                }
                 let was_last = up.remove(&subject.replica) && up.is_empty();
                 if let (true, Some(last)) = (was_last, found.last_mut()) {
                     last.until = Some(event.at);
@@ -370,6 +381,8 @@ fn down(history: &History) -> Vec<Down> {
     let mut found: Vec<Down> = Vec::new();
     for (event, subject) in replicas(history) {
         match subject.change {
+            // One that stands still may have sent something that is still on its way.
+            SubjectChange::Frozen | SubjectChange::Thawed => {}
             SubjectChange::Started | SubjectChange::Ready => {
                 let open = found.last_mut().filter(|down| down.until == u64::MAX);
                 if let (true, Some(down)) = (there.is_empty(), open) {

@@ -1,25 +1,27 @@
 //! Brings a scenario up to its first step.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use dispatch_adapter::Preflight;
+use dispatch_contract::driver::{Config, LeaseRef, Preflight};
 use kube::Client;
 use tokio::time::timeout;
 
 use super::error::{RunError, StepError};
 use super::fixture::{self, Access, PrivateFolder, Rights};
 use super::observer::Progress;
-use super::stage::{Controllers, Record, Stage, Tools};
-use super::steps::start_controller;
+use super::record::{Notes, Record};
+use super::stage::{Stage, Tools};
+use super::subjects::{ADAPTER, Setups, Subjects, controller};
 use super::{Host, Names, Settings};
+use crate::cluster::local::guard;
 use crate::history::Kind;
 use crate::history::recorder::{Journal, Recorded, Recorder, Revisions};
 use crate::kubelet::Kubelet;
 use crate::scenario::{Fact, PreflightPolicy, Scenario, Truth};
-use crate::subject::{AdapterSetup, BuiltIn, ControllerSetup};
+use crate::subject::{AdapterSetup, ControllerSetup};
 
 /// How long the controller may take to set its check Active.
 const ACTIVE_LIMIT: Duration = Duration::from_secs(30);
@@ -53,7 +55,7 @@ pub(super) struct Setting<'a> {
 pub(super) async fn set_up<'a>(
     setting: Setting<'a>,
     tools: &mut Tools<'_>,
-) -> Result<Stage<'a>, RunError> {
+) -> Result<Box<Stage<'a>>, RunError> {
     let Setting { scenario, host, names, client, .. } = &setting;
     let gates = &scenario.given.kueue_feature_gates;
     if !gates.is_empty() {
@@ -80,47 +82,54 @@ async fn stage<'a>(
     access: Access,
     recorder: Recorder,
     kubelet: Kubelet,
-) -> Result<Stage<'a>, RunError> {
+) -> Result<Box<Stage<'a>>, RunError> {
     let Setting { scenario, host, settings, names, client, folder, journal, .. } = setting;
     let private = PrivateFolder::create(names).map_err(RunError::Private)?;
-    let kubeconfig = private.write("controller.kubeconfig", &access.controller);
-    let setup = ControllerSetup {
-        controller_name: names.controller_name(),
-        namespace: names.namespace(),
-        lease: names.lease().to_owned(),
-        kubeconfig: kubeconfig.map_err(RunError::Private)?,
-        mutant: settings.subjects.mutant.clone(),
-        private: private.path().to_owned(),
-        logs: folder.to_owned(),
+    let adapter =
+        private.write("adapter.kubeconfig", &access.adapter).map_err(RunError::Private)?;
+    let replicas = 0..scenario.given.controller_replicas;
+    for replica in replicas.clone() {
+        let name = ControllerSetup::kubeconfig(replica);
+        private.write(&name, &access.controller).map_err(RunError::Private)?;
+    }
+    let setups = Setups {
+        adapter: adapter_setup(names, scenario.given.adapter_preflight, adapter, folder),
+        controller: ControllerSetup {
+            program: guard::THIS_PROGRAM.into(),
+            controller_name: names.controller_name(),
+            namespace: names.namespace(),
+            lease: names.lease().to_owned(),
+            mutant: settings.subjects.mutant.clone(),
+            private: private.path().to_owned(),
+            logs: folder.to_owned(),
+        },
     };
-    let adapter = adapter(access.adapter, names, scenario.given.adapter_preflight);
-    let (clock, entropy) = (Arc::clone(&tools.clock), Arc::clone(&tools.entropy));
-    let adapter = BuiltIn::new(adapter, clock, Arc::clone(&entropy)).await?;
-    let record = Record::new(journal, Revisions::new(client.clone(), &names.namespace()));
-    let mut controllers = Controllers { setup, running: BTreeMap::new() };
-    for replica in 0..scenario.given.controller_replicas {
-        match start_controller(&mut controllers, &record, replica).await {
+    let revisions = Revisions::new(client.clone(), &names.namespace());
+    let notes = Notes { journal, revisions };
+    let mut subjects = Subjects::new(setups, notes.clone());
+    for subject in replicas.map(controller).chain([ADAPTER]) {
+        match subjects.start(subject).await {
             Ok(()) => {}
             Err(StepError::Run(error)) => return Err(error),
             Err(StepError::Failed { why, .. }) => return Err(RunError::NotReady { why }),
         }
     }
-    let mut stage = Stage {
+    let entropy = Arc::clone(&tools.entropy);
+    let mut stage = Box::new(Stage {
         scenario,
         host,
         names: names.clone(),
         client,
         entropy,
         time_scale: settings.time_scale,
-        record,
+        record: Record::new(notes),
         recorder,
         kubelet,
-        adapter: Box::new(adapter),
-        controllers,
+        subjects,
         jobs: BTreeMap::new(),
         frozen: BTreeMap::new(),
         _private: private,
-    };
+    });
     if scenario.given.controller_replicas > 0 {
         active(&mut stage).await?;
     }
@@ -143,19 +152,22 @@ async fn active(stage: &mut Stage<'_>) -> Result<(), RunError> {
     })
 }
 
-fn adapter(kubeconfig: String, names: &Names, preflight: PreflightPolicy) -> AdapterSetup {
-    AdapterSetup {
-        kubeconfig,
-        namespace: names.namespace(),
-        queue: names.local_queue().to_owned(),
-        admission_check: names.admission_check(),
-        controller_name: names.controller_name(),
-        lease: names.lease().to_owned(),
-        preflight: match preflight {
-            PreflightPolicy::Assumed => Preflight::Assumed,
-            PreflightPolicy::Required => Preflight::Required,
-        },
-    }
+fn adapter_setup(
+    names: &Names,
+    preflight: PreflightPolicy,
+    kubeconfig: PathBuf,
+    logs: &Path,
+) -> AdapterSetup {
+    let (namespace, queue) = (names.namespace(), names.local_queue());
+    let mut config = Config::kueue(&namespace, queue, &names.admission_check());
+    config.controller_name = names.controller_name();
+    config.lease = LeaseRef { name: names.lease().to_owned(), namespace };
+    config.preflight = match preflight {
+        PreflightPolicy::Assumed => Preflight::Assumed,
+        PreflightPolicy::Required => Preflight::Required,
+    };
+    config.kubeconfig = Some(kubeconfig);
+    AdapterSetup { program: guard::THIS_PROGRAM.into(), config, logs: logs.to_owned() }
 }
 
 fn recorded(names: &Names) -> Vec<Recorded> {

@@ -2,7 +2,6 @@
 
 mod call;
 mod component;
-mod controller;
 mod delete;
 mod kueue;
 mod pods;
@@ -13,10 +12,9 @@ mod until;
 use super::error::{RunError, StepError};
 use super::observer::{Observer, Progress};
 use super::stage::Stage;
+use super::subjects::controller;
 use crate::history::{StepBegan, StepEnded, StepFailed, What};
 use crate::scenario::{Action, Step};
-
-pub(super) use controller::start as start_controller;
 
 /// How the steps of a scenario ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,29 +31,34 @@ pub(super) async fn play(
     observer: &mut dyn Observer,
 ) -> Result<Steps, RunError> {
     let steps = &stage.scenario.steps;
-    let mut order = stage.record.revisions.latest().await;
+    let mut order = stage.record.notes.revisions.latest().await;
     for (index, step) in steps.iter().enumerate() {
         observer.progress(&Progress::StepBegan { index, of: steps.len(), text: &step.text });
         let began = StepBegan { index, line: step.place.line, text: step.text.clone() };
-        stage.record.journal.append(order, What::StepBegan(began))?;
-        let ended = one(stage, step, observer).await;
+        stage.record.notes.journal.append(order, What::StepBegan(began))?;
+        let ended = one(stage, step, observer).await.and_then(|()| nobody_died(stage));
         // For the end of this step and the beginning of the next one, between which nothing is done.
-        order = stage.record.revisions.latest().await;
+        order = stage.record.notes.revisions.latest().await;
         match ended {
             Ok(()) => {
-                stage.record.journal.append(order, What::StepEnded(StepEnded { index }))?;
+                stage.record.notes.journal.append(order, What::StepEnded(StepEnded { index }))?;
                 observer.progress(&Progress::StepEnded { index });
             }
             Err(StepError::Failed { why, rule }) => {
                 observer.progress(&Progress::StepFailed { index, why: &why });
                 let failed = StepFailed { index, why, rule };
-                stage.record.journal.append(order, What::StepFailed(failed))?;
+                stage.record.notes.journal.append(order, What::StepFailed(failed))?;
                 return Ok(Steps::Failed);
             }
             Err(StepError::Run(error)) => return Err(error),
         }
     }
     Ok(Steps::Finished)
+}
+
+/// A death that nobody asked for breaks the step in which it came.
+fn nobody_died(stage: &mut Stage<'_>) -> Result<(), StepError> {
+    stage.subjects.has_died().map_or(Ok(()), |death| Err(StepError::failed(death.to_string())))
 }
 
 async fn one(
@@ -84,10 +87,8 @@ async fn one(
         Action::LetGo { job } => pods::let_go(stage, job),
         Action::End { job, end } => pods::end(stage, job, *end),
         Action::Delete { target } => delete::run(stage, target).await,
-        Action::StopController { replica } => controller::stop(stage, *replica).await,
-        Action::StartController { replica } => {
-            controller::start(&mut stage.controllers, &stage.record, *replica).await
-        }
+        Action::StopController { replica } => stage.subjects.terminate(controller(*replica)).await,
+        Action::StartController { replica } => stage.subjects.start(controller(*replica)).await,
         Action::Kueue { feature_gates } => kueue::run(stage, feature_gates).await,
         Action::Freeze { component } => component::freeze(stage, *component).await,
         Action::Thaw { component } => {

@@ -304,7 +304,10 @@ impl<'a> At<'a> {
                 continue;
             }
             let is = match subject.change {
-                SubjectChange::Started | SubjectChange::Ready => ReplicaIs::Started,
+                SubjectChange::Started | SubjectChange::Ready | SubjectChange::Thawed => {
+                    ReplicaIs::Started
+                }
+                SubjectChange::Frozen => ReplicaIs::Frozen,
                 SubjectChange::Stopped | SubjectChange::Killed | SubjectChange::Died => {
                     ReplicaIs::Stopped
                 }

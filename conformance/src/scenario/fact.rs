@@ -146,8 +146,10 @@ pub struct ControllerFact {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReplicaIs {
-    /// It was started, and has not stopped since.
+    /// It was started, and has neither stopped since nor been frozen.
     Started,
+    /// It was frozen, and not thawed since.
+    Frozen,
     /// It has stopped, was killed, or died.
     Stopped,
 }

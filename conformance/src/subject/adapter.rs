@@ -1,66 +1,56 @@
 //! The adapter, as the suite sees it: calls and answers.
 
-use dispatch_contract::{CallError, ObjectRef, StartRequest};
+use std::time::Duration;
+
+use dispatch_contract::driver::Call;
+use dispatch_contract::{CallError, ErrorKind};
 use futures::future::BoxFuture;
-use serde_json::{Value, json};
-
-use crate::history::Verb;
-
-/// A call to the adapter.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Call {
-    /// Creates an object, closed.
-    Start(StartRequest),
-    /// Opens it.
-    Open(ObjectRef),
-    /// Says how it is.
-    Status(ObjectRef),
-    /// Suspends it until it is released.
-    Hold(ObjectRef),
-    /// Ends the hold.
-    Release(ObjectRef),
-    /// Deletes it.
-    Stop(ObjectRef),
-    /// Lists all.
-    List,
-    /// Proves the gate.
-    Preflight,
-}
-
-impl Call {
-    /// Which call it is.
-    pub fn verb(&self) -> Verb {
-        match self {
-            Self::Start(_) => Verb::Start,
-            Self::Open(_) => Verb::Open,
-            Self::Status(_) => Verb::Status,
-            Self::Hold(_) => Verb::Hold,
-            Self::Release(_) => Verb::Release,
-            Self::Stop(_) => Verb::Stop,
-            Self::List => Verb::List,
-            Self::Preflight => Verb::Preflight,
-        }
-    }
-
-    /// What it asks for, as it is sent.
-    pub fn input(&self) -> Value {
-        match self {
-            Self::Start(request) => json!(request),
-            Self::Open(object)
-            | Self::Status(object)
-            | Self::Hold(object)
-            | Self::Release(object)
-            | Self::Stop(object) => json!(object),
-            Self::List | Self::Preflight => json!({}),
-        }
-    }
-}
+use serde_json::Value;
+use thiserror::Error;
 
 /// An adapter that is judged. Answers are JSON, as the driver protocol has them.
 pub trait Adapter: Send + Sync {
     /// Its name in the history.
     fn name(&self) -> &str;
 
-    /// Makes one call and waits for its answer, for as long as that takes.
-    fn call<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Result<Value, CallError>>;
+    /// Makes one call and waits for its answer, for as long as that takes. Several calls may be
+    /// made at once.
+    fn call<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Result<Value, Failure>>;
+}
+
+/// A call did not succeed.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Failure {
+    /// The adapter answered so.
+    #[error(transparent)]
+    Answered(#[from] CallError),
+    /// There is no answer that means anything: the call may have been applied or not.
+    #[error(transparent)]
+    Unanswered(#[from] Unanswered),
+}
+
+/// Why a call has no answer.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Unanswered {
+    /// The adapter ended while the call was in flight.
+    #[error("the adapter ended ({0}) before it answered")]
+    Died(String),
+    /// The adapter did not answer in time.
+    #[error("the adapter did not answer within {0:?}")]
+    Hung(Duration),
+    /// The adapter said something that the protocol does not know.
+    #[error("the adapter broke the driver protocol: {0}")]
+    BrokeProtocol(String),
+}
+
+impl Failure {
+    /// The failed call, as histories have it: without an answer its outcome is unknown.
+    pub fn call_error(&self) -> CallError {
+        match self {
+            Self::Answered(error) => error.clone(),
+            Self::Unanswered(why) => {
+                CallError { kind: ErrorKind::Unknown, message: why.to_string(), rules: Vec::new() }
+            }
+        }
+    }
 }

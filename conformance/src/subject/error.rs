@@ -3,15 +3,14 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use dispatch_kubernetes::client::ClientError;
 use thiserror::Error;
+
+use super::handle::HandleError;
+use crate::history::Subject;
 
 /// A subject could not be driven.
 #[derive(Debug, Error)]
 pub enum SubjectError {
-    /// It has no client.
-    #[error("the subject has no client")]
-    Client(#[from] ClientError),
     /// A file of it cannot be written.
     #[error("cannot write {}", path.display())]
     File {
@@ -21,25 +20,33 @@ pub enum SubjectError {
         #[source]
         source: std::io::Error,
     },
-    /// Its process cannot be started, signalled or waited for.
-    #[error("cannot {what} controller {replica}")]
+    /// Its process cannot be started or waited for.
+    #[error("cannot {what} {subject}")]
     Process {
         /// What was tried.
         what: &'static str,
-        /// Which replica.
-        replica: u32,
+        /// Which subject.
+        subject: Subject,
         /// Why.
         #[source]
         source: std::io::Error,
     },
-    /// It ended by itself while it should have become ready.
-    #[error(
-        "controller {replica} ended by itself ({status}) before it was ready; its log {}{}",
-        log.display(), tail(lines)
-    )]
+    /// Its process cannot be signalled.
+    #[error("cannot {what} {subject}")]
+    Signal {
+        /// What was tried.
+        what: &'static str,
+        /// Which subject.
+        subject: Subject,
+        /// Why.
+        #[source]
+        source: HandleError,
+    },
+    /// It ended by itself.
+    #[error("{subject} ended by itself ({status}); its log {}{}", log.display(), tail(lines))]
     Died {
-        /// Which replica.
-        replica: u32,
+        /// Which subject.
+        subject: Subject,
         /// How it ended.
         status: std::process::ExitStatus,
         /// Its log.
@@ -47,14 +54,11 @@ pub enum SubjectError {
         /// The end of the log.
         lines: String,
     },
-    /// It did not become ready in time.
-    #[error(
-        "controller {replica} was not ready within {limit:?}: {why}; its log {}{}",
-        log.display(), tail(lines)
-    )]
+    /// It did not become ready in time, or says that it cannot.
+    #[error("{subject} was not ready within {limit:?}: {why}; its log {}{}", log.display(), tail(lines))]
     NotReady {
-        /// Which replica.
-        replica: u32,
+        /// Which subject.
+        subject: Subject,
         /// The time limit.
         limit: Duration,
         /// What it said last.
@@ -64,21 +68,33 @@ pub enum SubjectError {
         /// The end of the log.
         lines: String,
     },
+    /// The adapter cannot be used.
+    #[error("{subject} cannot be used: {why}; its log {}{}", log.display(), tail(lines))]
+    Unfit {
+        /// Which subject.
+        subject: Subject,
+        /// Why.
+        why: String,
+        /// Its log.
+        log: PathBuf,
+        /// The end of the log.
+        lines: String,
+    },
     /// It did not stop when asked to, and was killed.
-    #[error("controller {replica} did not stop within {limit:?} of SIGTERM and was killed")]
+    #[error("{subject} did not stop within {limit:?} and was killed")]
     NotStopped {
-        /// Which replica.
-        replica: u32,
+        /// Which subject.
+        subject: Subject,
         /// The time limit.
         limit: Duration,
     },
-    /// A step speaks of a replica that there is not, or that is not as the step needs it.
-    #[error("controller {replica} {why}")]
-    Replica {
-        /// Which replica.
-        replica: u32,
-        /// Why the step cannot be done.
-        why: &'static str,
+    /// It did not stand still when it was frozen.
+    #[error("{subject} did not stand still within {limit:?} of SIGSTOP")]
+    NotFrozen {
+        /// Which subject.
+        subject: Subject,
+        /// The time limit.
+        limit: Duration,
     },
 }
 

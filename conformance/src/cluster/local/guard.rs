@@ -25,6 +25,9 @@ pub const NOT_FOUND: i32 = 127;
 /// Exit code of the guard when it cannot prepare the program.
 pub const NOT_PREPARED: i32 = 126;
 
+/// This very program: the same file even if the one on disk was replaced meanwhile.
+pub const THIS_PROGRAM: &str = "/proc/self/exe";
+
 /// The hidden subcommand's name.
 pub const SUBCOMMAND: &str = "guard";
 
@@ -48,7 +51,7 @@ pub struct Arguments {
 /// A command that becomes `program` and dies with this process. `etc`, if given, is a folder
 /// made by [`prepare_etc`].
 pub fn single(program: &Path, etc: Option<&Path>) -> tokio::process::Command {
-    let mut command = this_program();
+    let mut command = guard_of(Path::new(THIS_PROGRAM));
     if let Some(etc) = etc {
         command.arg("--etc").arg(etc);
     }
@@ -56,18 +59,24 @@ pub fn single(program: &Path, etc: Option<&Path>) -> tokio::process::Command {
     command.into()
 }
 
+/// A command that becomes `suite`, this program or a copy of it, and dies with this process.
+pub fn again(suite: &Path) -> tokio::process::Command {
+    let mut command = guard_of(suite);
+    command.args(["--", THIS_PROGRAM]);
+    command.into()
+}
+
 /// A command that runs `program` in a process group of its own, which is ended whole when this
 /// process dies. For programs that start others, such as `go build`.
 pub fn group(program: &str) -> tokio::process::Command {
-    let mut command = this_program();
+    let mut command = guard_of(Path::new(THIS_PROGRAM));
     command.args(["--group", "--", program]);
     command.into()
 }
 
-/// Starts this very program again. `/proc/self/exe` is the same file even if the one on disk was
-/// replaced meanwhile.
-fn this_program() -> Command {
-    let mut command = Command::new("/proc/self/exe");
+/// Starts this program, or a copy of it, as the guard.
+fn guard_of(program: &Path) -> Command {
+    let mut command = Command::new(program);
     command.arg(SUBCOMMAND).arg(format!("--parent={}", std::process::id()));
     command
 }
@@ -95,7 +104,7 @@ fn guard(arguments: &Arguments) -> io::Result<i32> {
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "no program"))?;
     if arguments.group {
         // Through a second guard, so that the program dies with this one.
-        let mut command = this_program();
+        let mut command = guard_of(Path::new(THIS_PROGRAM));
         command.arg("--").args(&arguments.program);
         return watch_group(command, arguments.parent);
     }

@@ -104,7 +104,7 @@ mod tests {
 
     use super::*;
     use crate::history::History;
-    use crate::history::SubjectChange::{Killed, Ready, Started, Stopped};
+    use crate::history::SubjectChange::{Frozen, Killed, Ready, Started, Stopped};
     use crate::history::told::{CHECK, Told, set_condition};
     use crate::rules::tests::assert_verdict;
 
@@ -131,6 +131,8 @@ mod tests {
     #[case::set_inactive(set_inactive(), "AdmissionCheck dispatch-check was set inactive")]
     #[case::becomes_ready(down().sets("Ready").history(), "while no controller was there")]
     #[case::runs(down().pod("pod-1", "0").history(), "pod pod-1 of a job that was not admitted")]
+    #[case::what_it_sent_before_it_stood_still(
+        Told::kueue().waits().controller(Frozen).goes(1).history(), "n/a")]
     #[case::quota_while_down_counts(
         Told::kueue().starts().opens().controller(Killed).reserves().history(), "pass")]
     fn nothing_happens_while_the_controller_is_down(

@@ -208,6 +208,20 @@ mod tests {
         Told::kueue().waits().controller(SubjectChange::Killed).seconds(60)
             .controller(SubjectChange::Ready).seconds(11).goes(1).history(),
         "fail")]
+    #[case::stands_still(
+        Told::kueue().waits().controller(SubjectChange::Frozen).seconds(60).history(), "pass")]
+    #[case::goes_on_in_time(
+        Told::kueue().waits().controller(SubjectChange::Frozen).seconds(60)
+            .controller(SubjectChange::Thawed).seconds(9).goes(1).history(),
+        "pass")]
+    #[case::goes_on_and_idles(
+        Told::kueue().waits().controller(SubjectChange::Frozen).seconds(60)
+            .controller(SubjectChange::Thawed).seconds(11).goes(1).history(),
+        "fail")]
+    #[case::stood_still_and_was_killed(
+        Told::kueue().waits().controller(SubjectChange::Frozen)
+            .controller(SubjectChange::Killed).seconds(60).history(),
+        "pass")]
     #[case::no_controller(Told::plain().history(), "n/a: no controller served")]
     fn the_check_is_ready_in_time(#[case] history: History, #[case] expected: &str) {
         assert_verdict("RG-15", &history, expected);

@@ -4,14 +4,14 @@
 use std::collections::BTreeSet;
 
 use dispatch_contract::rules::RuleId;
-use dispatch_contract::{CallError, ErrorKind, ListEntry, PreflightAnswer, StatusAnswer};
+use dispatch_contract::{ErrorKind, ListEntry, PreflightAnswer, StatusAnswer};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::run::error::StepError;
 use crate::run::stage::Stage;
 use crate::scenario::JobName;
-use crate::subject::Call;
+use crate::subject::{Call, Failure};
 
 pub(super) async fn open(stage: &mut Stage<'_>, job: &JobName) -> Result<(), StepError> {
     let call = Call::Open(stage.object(job)?);
@@ -81,19 +81,21 @@ pub(super) async fn preflight(
 
 /// The answer of a call that has to succeed; `None` for one that has to be refused, and was so.
 pub(super) fn expected(
-    answer: Result<Value, CallError>,
+    answer: Result<Value, Failure>,
     refused: Option<ErrorKind>,
 ) -> Result<Option<Value>, StepError> {
+    let failed = |why: String| Err(StepError::failed(why));
     match (answer, refused) {
         (Ok(answer), None) => Ok(Some(answer)),
-        (Err(error), Some(kind)) if error.kind == kind => Ok(None),
-        (Err(error), None) => Err(StepError::failed(format!("the call was refused: {error}"))),
-        (Err(error), Some(kind)) => Err(StepError::failed(format!(
-            "the call has to be refused as {kind}, and was: {error}"
-        ))),
-        (Ok(answer), Some(kind)) => Err(StepError::failed(format!(
-            "the call has to be refused as {kind}, and succeeded: {answer}"
-        ))),
+        (Err(Failure::Answered(error)), Some(kind)) if error.kind == kind => Ok(None),
+        (Err(Failure::Unanswered(why)), _) => failed(why.to_string()),
+        (Err(error), None) => failed(format!("the call was refused: {error}")),
+        (Err(error), Some(kind)) => {
+            failed(format!("the call has to be refused as {kind}, and was: {error}"))
+        }
+        (Ok(answer), Some(kind)) => {
+            failed(format!("the call has to be refused as {kind}, and succeeded: {answer}"))
+        }
     }
 }
 
@@ -105,13 +107,19 @@ fn read<T: DeserializeOwned>(answer: Value) -> Result<T, StepError> {
 
 #[cfg(test)]
 mod tests {
+    use dispatch_contract::CallError;
     use rstest::rstest;
     use serde_json::json;
 
     use super::*;
+    use crate::subject::Unanswered;
 
-    fn error(kind: ErrorKind) -> Result<Value, CallError> {
-        Err(CallError { kind, message: "m".to_owned(), rules: Vec::new() })
+    fn error(kind: ErrorKind) -> Result<Value, Failure> {
+        Err(CallError { kind, message: "m".to_owned(), rules: Vec::new() }.into())
+    }
+
+    fn unanswered(why: Unanswered) -> Result<Value, Failure> {
+        Err(why.into())
     }
 
     #[rstest]
@@ -121,8 +129,11 @@ mod tests {
     #[case::not_refused(Ok(json!({})), Some(ErrorKind::Rejected), false)]
     #[case::refused_for_no_reason(error(ErrorKind::Refused), None, false)]
     #[case::unknown(error(ErrorKind::Unknown), None, false)]
+    #[case::died(unanswered(Unanswered::Died("killed".to_owned())), None, false)]
+    #[case::no_answer_is_no_refusal(
+        unanswered(Unanswered::BrokeProtocol("no".to_owned())), Some(ErrorKind::Unknown), false)]
     fn an_answer_is_as_the_step_says_or_breaks_it(
-        #[case] answer: Result<Value, CallError>,
+        #[case] answer: Result<Value, Failure>,
         #[case] refused: Option<ErrorKind>,
         #[case] as_expected: bool,
     ) {

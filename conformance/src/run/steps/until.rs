@@ -5,7 +5,7 @@ use std::time::Duration;
 use dispatch_contract::rules::RuleId;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use crate::history::{History, SubjectChange};
+use crate::history::History;
 use crate::rules::{Verdict, causes_first, judge};
 use crate::run::error::StepError;
 use crate::run::explain::explain;
@@ -60,11 +60,7 @@ async fn true_at_last(
     while fact.is_so(&stage.record.history) != Truth::True {
         tokio::select! {
             read = stage.record.read_next() => read?,
-            died = stage.controllers.any_died() => {
-                let (replica, pid, why) = died;
-                stage.record.subject(replica, SubjectChange::Died, pid).await?;
-                return Err(StepError::failed(why));
-            }
+            death = stage.subjects.died() => return Err(StepError::failed(death.to_string())),
             _ = look.tick() => {
                 let now = broken_rule(&stage.record.history);
                 match now {

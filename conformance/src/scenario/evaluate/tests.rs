@@ -53,6 +53,8 @@ fn now(tell: Teller, text: &str) -> Truth {
 #[case::stopped(telling(|t| t.controller(SubjectChange::Stopped)), "{ controller: 0, is: stopped }")]
 #[case::killed(telling(|t| t.controller(SubjectChange::Killed)), "{ controller: 0, is: stopped }")]
 #[case::started(telling(|t| t.controller(SubjectChange::Stopped).controller(SubjectChange::Started)), "{ controller: 0, is: started }")]
+#[case::frozen(telling(|t| t.controller(SubjectChange::Frozen)), "{ controller: 0, is: frozen }")]
+#[case::thawed(telling(|t| t.controller(SubjectChange::Frozen).controller(SubjectChange::Thawed)), "{ controller: 0, is: started }")]
 #[case::check_active(telling(|t| t), "{ admission-check: active }")]
 #[case::check_inactive(telling(|t| t.change(Kind::AdmissionCheck, CHECK, |it| it["status"] = json!({}))), "{ admission-check: inactive }")]
 #[case::proved(telling(|t| t.calls(Verb::Preflight).answers(json!({"observeOnly": false}))), "{ preflight: proved }")]

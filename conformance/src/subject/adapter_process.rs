@@ -1,0 +1,176 @@
+//! An adapter as a process of its own, driven by the driver protocol.
+
+use std::future::Future;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use dispatch_contract::driver::{
+    Call, Config, INITIALIZE, InitializeAnswer, InitializeRequest, PROTOCOL_VERSION,
+};
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use super::adapter::{Adapter, Failure, Unanswered};
+use super::driver::{Driver, Over};
+use super::error::SubjectError;
+use super::handle::ProcessHandle;
+use super::process::{Launch, Process};
+use crate::history::{Role, Subject};
+
+/// How long an adapter may take to answer `initialize`.
+const READY_LIMIT: Duration = Duration::from_secs(30);
+
+/// How long it may take to end once its input has.
+const STOP_LIMIT: Duration = Duration::from_secs(10);
+
+/// How long the end of a process may take that has closed its output. One that goes on after that
+/// has broken the protocol.
+const END_LIMIT: Duration = Duration::from_secs(5);
+
+/// Who the adapter is. There is one in a scenario.
+const SUBJECT: Subject = Subject { role: Role::Adapter, replica: 0 };
+
+/// What an adapter is started from.
+#[derive(Clone, Debug)]
+pub struct AdapterSetup {
+    /// The suite's program, which becomes the adapter.
+    pub program: PathBuf,
+    /// What `initialize` tells it.
+    pub config: Config,
+    /// The folder for its log.
+    pub logs: PathBuf,
+}
+
+/// An adapter that runs. It is killed when this is dropped.
+#[derive(Debug)]
+pub struct AdapterProcess {
+    process: Process,
+    driver: Driver,
+    config: Config,
+    introduction: OnceLock<InitializeAnswer>,
+}
+
+impl AdapterProcess {
+    /// Starts it, to be reached by this handle. It is not ready yet.
+    pub fn start(setup: &AdapterSetup, handle: &ProcessHandle) -> Result<Self, SubjectError> {
+        let launch = Launch {
+            subject: SUBJECT,
+            program: &setup.program,
+            arguments: vec!["adapter".into()],
+            log: setup.logs.join("adapter.log"),
+            handle: handle.clone(),
+        };
+        let (process, streams) = Process::converse(launch)?;
+        let driver = Driver::new(streams.output, streams.input);
+        let config = setup.config.clone();
+        Ok(Self { process, driver, config, introduction: OnceLock::new() })
+    }
+
+    /// Returns when it has answered `initialize`.
+    pub async fn ready(&self) -> Result<(), SubjectError> {
+        let config = self.config.clone();
+        let request = InitializeRequest { protocol_version: PROTOCOL_VERSION, config };
+        let asked = self.driver.request(INITIALIZE, json!(request));
+        let answer = match timeout(READY_LIMIT, asked).await {
+            Ok(Ok(Ok(answer))) => answer,
+            Ok(Ok(Err(error))) => {
+                let why = format!("it refuses {INITIALIZE}: {}", error.message);
+                return Err(self.unfit(why));
+            }
+            Ok(Err(Over::Closed)) => return Err(self.closed().await),
+            Ok(Err(Over::Broken(why))) => {
+                return Err(self.unfit(Unanswered::BrokeProtocol(why).to_string()));
+            }
+            Err(_) => {
+                let ((log, lines), why) = (self.process.log(), "it does not answer".to_owned());
+                let (subject, limit) = (self.process.subject(), READY_LIMIT);
+                return Err(SubjectError::NotReady { subject, limit, why, log, lines });
+            }
+        };
+        let introduction: InitializeAnswer =
+            serde_json::from_value(answer.clone()).map_err(|error| {
+                self.unfit(format!("its answer to {INITIALIZE}: {error}: {answer}"))
+            })?;
+        if !introduction.modes.contains(&self.config.mode) {
+            return Err(self.unfit(format!("it does not have the mode {:?}", self.config.mode)));
+        }
+        drop(self.introduction.set(introduction));
+        Ok(())
+    }
+
+    /// What it says of itself, once it is ready.
+    pub fn introduction(&self) -> Option<&InitializeAnswer> {
+        self.introduction.get()
+    }
+
+    /// How it is reached.
+    pub fn handle(&self) -> &ProcessHandle {
+        self.process.handle()
+    }
+
+    /// Returns when it has ended, with what is to be said if nobody asked it to.
+    pub fn ended(&self) -> impl Future<Output = SubjectError> + Send + 'static {
+        self.process.ended()
+    }
+
+    /// Ends its input, and returns when it has ended.
+    pub async fn stop(&self) -> Result<(), SubjectError> {
+        self.handle().expect_stop();
+        self.driver.hang_up();
+        self.process.gone_within(STOP_LIMIT).await
+    }
+
+    fn unfit(&self, why: String) -> SubjectError {
+        let (log, lines) = self.process.log();
+        SubjectError::Unfit { subject: self.process.subject(), why, log, lines }
+    }
+
+    /// What is wrong with one whose output is closed: it has ended, or breaks the protocol.
+    async fn closed(&self) -> SubjectError {
+        match timeout(END_LIMIT, self.process.ended()).await {
+            Ok(died) => died,
+            Err(_) => self.unfit(Unanswered::BrokeProtocol(Over::Closed.to_string()).to_string()),
+        }
+    }
+
+    /// Asks it to stop (SIGTERM), and returns when it has.
+    pub async fn terminate(&self) -> Result<(), SubjectError> {
+        self.process.terminate(STOP_LIMIT).await
+    }
+
+    async fn make(&self, call: &Call) -> Result<Value, Failure> {
+        let verb = call.verb();
+        let broke = |why| Unanswered::BrokeProtocol(why);
+        let answer = match self.driver.request(verb.as_str(), call.params()).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(error)) => {
+                let text = format!("an error {} without its kind: {}", error.code, error.message);
+                let error = error.call_error().ok_or_else(|| broke(text))?;
+                return Err(error.into());
+            }
+            Err(Over::Broken(why)) => return Err(broke(why).into()),
+            Err(Over::Closed) => {
+                return Err(match timeout(END_LIMIT, self.process.status()).await {
+                    Ok(status) => Unanswered::Died(status.to_string()).into(),
+                    Err(_) => broke(Over::Closed.to_string()).into(),
+                });
+            }
+        };
+        let checked = verb.check_answer(&answer);
+        checked
+            .map_err(|why| broke(format!("its answer to {}: {why}: {answer}", verb.as_str())))?;
+        Ok(answer)
+    }
+}
+
+impl Adapter for AdapterProcess {
+    fn name(&self) -> &str {
+        self.introduction.get().map_or("adapter", |introduction| introduction.name.as_str())
+    }
+
+    fn call<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Result<Value, Failure>> {
+        Box::pin(self.make(call))
+    }
+}

@@ -1,0 +1,220 @@
+//! How a subject's process is reached: signals that cannot hit another process.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::process::ExitStatus;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open, pidfd_send_signal, waitid,
+};
+use thiserror::Error;
+use tokio::sync::watch;
+
+use crate::proxy;
+
+/// Reaches the process of one subject, from any task. Clones reach the same, and a process that is
+/// started again is reached by the handles of the one before.
+///
+/// A signal is sent by a file descriptor that stands for the process, and never to another one that
+/// got its process id later.
+#[derive(Clone, Debug, Default)]
+pub struct ProcessHandle {
+    now: Arc<Mutex<Option<Target>>>,
+}
+
+/// The process that is reached now.
+#[derive(Clone, Debug)]
+struct Target {
+    pid: u32,
+    process: Arc<OwnedFd>,
+    ended: watch::Receiver<Option<ExitStatus>>,
+    asked: Option<Asked>,
+    frozen: bool,
+}
+
+/// What somebody asked a process for, so that its end is no surprise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// To stop (SIGTERM, or the end of its input).
+    Stop,
+    /// To be gone (SIGKILL).
+    Kill,
+}
+
+/// A process cannot be reached.
+#[derive(Debug, Error)]
+pub enum HandleError {
+    /// It does not run.
+    #[error("it does not run")]
+    NotRunning,
+    /// The kernel refuses.
+    #[error("the kernel refuses to {what} it")]
+    Refused {
+        /// What was tried.
+        what: &'static str,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+impl ProcessHandle {
+    /// Reaches this process from now on. It must not have been waited for yet.
+    pub(super) fn reach(
+        &self,
+        pid: u32,
+        ended: watch::Receiver<Option<ExitStatus>>,
+    ) -> std::io::Result<Arc<OwnedFd>> {
+        let raw = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(Errno::SRCH)?;
+        let process = Arc::new(pidfd_open(raw, PidfdFlags::empty())?);
+        let target =
+            Target { pid, process: Arc::clone(&process), ended, asked: None, frozen: false };
+        *self.lock() = Some(target);
+        Ok(process)
+    }
+
+    /// Ends a process that nobody needs any more, whether it is the one that is reached now or one
+    /// before.
+    pub(super) fn abandon(&self, process: &Arc<OwnedFd>) {
+        let mut now = self.lock();
+        let this = now.as_mut().filter(|target| Arc::ptr_eq(&target.process, process));
+        if let Some(target) = this.filter(|target| target.runs()) {
+            target.asked = Some(Asked::Kill);
+        }
+        // That it does not run any more is as good.
+        let _ = pidfd_send_signal(process, Signal::KILL);
+    }
+
+    /// Its process id, while it runs.
+    pub fn pid(&self) -> Option<u32> {
+        self.running().ok().map(|target| target.pid)
+    }
+
+    /// Ends it at once (SIGKILL), also if it is frozen. Returns when the signal was sent:
+    /// [`ProcessHandle::ended`] waits for the end.
+    pub fn kill(&self) -> Result<(), HandleError> {
+        self.send("kill", Signal::KILL, |target| target.asked = Some(Asked::Kill))
+    }
+
+    /// Makes it stand still (SIGSTOP). Returns when the signal was sent:
+    /// [`ProcessHandle::stands_still`] waits until it does.
+    pub fn freeze(&self) -> Result<(), HandleError> {
+        self.send("freeze", Signal::STOP, |target| target.frozen = true)
+    }
+
+    /// Lets it go on (SIGCONT).
+    pub fn thaw(&self) -> Result<(), HandleError> {
+        self.send("thaw", Signal::CONT, |target| target.frozen = false)
+    }
+
+    /// Asks it to stop (SIGTERM).
+    pub fn terminate(&self) -> Result<(), HandleError> {
+        self.expect_stop();
+        self.send("terminate", Signal::TERM, |_| ())
+    }
+
+    /// Takes its end from now on for one that was asked for.
+    pub(super) fn expect_stop(&self) {
+        if let Some(target) = self.lock().as_mut() {
+            target.asked.get_or_insert(Asked::Stop);
+        }
+    }
+
+    /// What it was asked for; of one that has ended too.
+    pub fn asked(&self) -> Option<Asked> {
+        self.lock().as_ref().and_then(|target| target.asked)
+    }
+
+    /// Whether it was frozen last, and not thawed.
+    pub fn is_frozen(&self) -> bool {
+        self.running().is_ok_and(|target| target.frozen)
+    }
+
+    /// Whether it runs, frozen or not.
+    pub fn is_running(&self) -> bool {
+        self.running().is_ok()
+    }
+
+    /// Returns when it has ended and was waited for. At once, if it does not run.
+    pub async fn ended(&self) {
+        if let Ok(mut target) = self.running() {
+            // An error is the end of whoever waits for it, which is as good.
+            drop(target.ended.wait_for(Option::is_some).await);
+        }
+    }
+
+    /// Returns when all its threads stand still, after [`ProcessHandle::freeze`].
+    pub async fn stands_still(&self) -> Result<(), HandleError> {
+        let target = self.running()?;
+        let waited = tokio::task::spawn_blocking(move || stopped(&target)).await;
+        let refused = |source| HandleError::Refused { what: "wait for", source };
+        waited.map_err(|error| refused(error.into()))?
+    }
+
+    fn send(
+        &self,
+        what: &'static str,
+        signal: Signal,
+        note: impl FnOnce(&mut Target),
+    ) -> Result<(), HandleError> {
+        let mut now = self.lock();
+        let target = now.as_mut().filter(|target| target.runs()).ok_or(HandleError::NotRunning)?;
+        // Before the signal, so that whoever sees its effect sees the cause.
+        let before = target.clone();
+        note(target);
+        pidfd_send_signal(&target.process, signal).map_err(|error| {
+            *target = before;
+            match error {
+                Errno::SRCH => HandleError::NotRunning,
+                error => HandleError::Refused { what, source: error.into() },
+            }
+        })
+    }
+
+    fn running(&self) -> Result<Target, HandleError> {
+        self.lock().clone().filter(Target::runs).ok_or(HandleError::NotRunning)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Target>> {
+        self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Target {
+    fn runs(&self) -> bool {
+        self.ended.borrow().is_none()
+    }
+}
+
+/// Waits until the process stands still. The kernel tells its parent, which is this process, once
+/// the last thread has stopped.
+fn stopped(target: &Target) -> Result<(), HandleError> {
+    // What is waited for is left for others to see: the end is for whoever started it.
+    let options = WaitIdOptions::STOPPED | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+    loop {
+        return match waitid(WaitId::PidFd(target.process.as_fd()), options) {
+            Ok(Some(status)) if status.stopped() => Ok(()),
+            Err(Errno::INTR) => continue,
+            Ok(_) | Err(Errno::CHILD) => Err(HandleError::NotRunning),
+            Err(error) => Err(HandleError::Refused { what: "wait for", source: error.into() }),
+        };
+    }
+}
+
+impl proxy::Signals for ProcessHandle {
+    fn kill(&self) {
+        told("kill", Self::kill(self));
+    }
+
+    fn freeze(&self) {
+        told("freeze", Self::freeze(self));
+    }
+}
+
+/// That a process is gone already is what a fault is prepared for; anything else is for the log.
+fn told(what: &str, sent: Result<(), HandleError>) {
+    if let Err(error @ HandleError::Refused { .. }) = sent {
+        tracing::error!(error = &error as &dyn std::error::Error, "cannot {what} a subject");
+    }
+}

@@ -1,0 +1,184 @@
+//! A subject's process, from its start to its end.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::future::Future;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::process::{Child, ChildStdin, ChildStdout};
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use super::error::SubjectError;
+use super::handle::{HandleError, ProcessHandle};
+use super::starter;
+use crate::cluster::local::guard;
+use crate::history::Subject;
+
+/// How many lines of its log an error shows.
+const LOG_LINES: usize = 15;
+
+/// A subject's process. It dies with this process, and when this is dropped.
+#[derive(Debug)]
+pub(super) struct Process {
+    subject: Subject,
+    log: PathBuf,
+    handle: ProcessHandle,
+    descriptor: Arc<OwnedFd>,
+    ended: watch::Receiver<Option<ExitStatus>>,
+}
+
+/// What a process is started from.
+pub(super) struct Launch<'a> {
+    pub(super) subject: Subject,
+    /// The suite's program, which becomes the subject.
+    pub(super) program: &'a Path,
+    /// What follows `subject` on its command line.
+    pub(super) arguments: Vec<OsString>,
+    /// Where its log goes, after what is there.
+    pub(super) log: PathBuf,
+    /// How it is reached.
+    pub(super) handle: ProcessHandle,
+}
+
+/// The ends of a child's pipes, where it has some.
+type Pipes = (Option<ChildStdin>, Option<ChildStdout>);
+
+/// What a process says and hears.
+pub(super) struct Streams {
+    pub(super) input: ChildStdin,
+    pub(super) output: ChildStdout,
+}
+
+impl Process {
+    /// Starts it, with its standard output in its log.
+    pub(super) fn start(launch: Launch<'_>) -> Result<Self, SubjectError> {
+        let output = |log: &File| Ok(Stdio::from(log.try_clone()?));
+        Self::launch(launch, Stdio::null(), output).map(|(process, _)| process)
+    }
+
+    /// Starts it, with its standard input and output in our hands.
+    pub(super) fn converse(launch: Launch<'_>) -> Result<(Self, Streams), SubjectError> {
+        let subject = launch.subject;
+        let launched = Self::launch(launch, Stdio::piped(), |_| Ok(Stdio::piped()))?;
+        let (process, (Some(input), Some(output))) = launched else {
+            let source = std::io::Error::other("it has no pipes");
+            return Err(SubjectError::Process { what: "start", subject, source });
+        };
+        Ok((process, Streams { input, output }))
+    }
+
+    fn launch(
+        launch: Launch<'_>,
+        input: Stdio,
+        output: impl FnOnce(&File) -> std::io::Result<Stdio>,
+    ) -> Result<(Self, Pipes), SubjectError> {
+        let Launch { subject, program, arguments, log, handle } = launch;
+        let wrap = |source| SubjectError::Process { what: "start", subject, source };
+        let file = fs_err::OpenOptions::new().create(true).append(true).open(&log);
+        let file = file.map_err(wrap)?.into_file();
+        let mut command = guard::again(program);
+        command.arg("subject").args(arguments);
+        command.env_clear().env("RUST_BACKTRACE", "1").kill_on_drop(true);
+        // A Ctrl-C at the terminal is for the suite alone, which then stops what it judges.
+        command.process_group(0);
+        command.stdin(input).stdout(output(&file).map_err(wrap)?).stderr(file);
+        let mut child = starter::start(command).map_err(wrap)?;
+        let pipes = (child.stdin.take(), child.stdout.take());
+        let (tell, ended) = watch::channel(None);
+        let pid = child.id().unwrap_or_default();
+        // Nobody has waited for the child yet, so the process id is still its own.
+        let descriptor = handle.reach(pid, ended.clone()).map_err(wrap)?;
+        tokio::spawn(reap(child, tell));
+        Ok((Self { subject, log, handle, descriptor, ended }, pipes))
+    }
+
+    /// How it is reached.
+    pub(super) fn handle(&self) -> &ProcessHandle {
+        &self.handle
+    }
+
+    /// Who it is.
+    pub(super) fn subject(&self) -> Subject {
+        self.subject
+    }
+
+    /// Returns when it has ended, with how it did.
+    pub(super) fn status(&self) -> impl Future<Output = ExitStatus> + Send + 'static {
+        let mut ended = self.ended.clone();
+        async move {
+            let status = ended.wait_for(Option::is_some).await.ok().and_then(|status| *status);
+            // Whoever waits for it ends with the runtime only, and this with it.
+            status.unwrap_or_default()
+        }
+    }
+
+    /// Returns when it has ended, with what is to be said if nobody asked it to.
+    pub(super) fn ended(&self) -> impl Future<Output = SubjectError> + Send + 'static {
+        let (subject, log, status) = (self.subject, self.log.clone(), self.status());
+        async move {
+            let status = status.await;
+            let lines = last_lines(&log);
+            SubjectError::Died { subject, status, log, lines }
+        }
+    }
+
+    /// Asks it to stop (SIGTERM), and returns when it has; kills it after this time.
+    pub(super) async fn terminate(&self, limit: Duration) -> Result<(), SubjectError> {
+        let subject = self.subject;
+        match self.handle.terminate() {
+            Ok(()) => self.gone_within(limit).await,
+            Err(HandleError::NotRunning) => Ok(()),
+            Err(source) => Err(SubjectError::Signal { what: "stop", subject, source }),
+        }
+    }
+
+    /// Returns when it has ended; kills it after this time.
+    pub(super) async fn gone_within(&self, limit: Duration) -> Result<(), SubjectError> {
+        if timeout(limit, self.status()).await.is_ok() {
+            return Ok(());
+        }
+        let subject = self.subject;
+        let wrap = |source| SubjectError::Signal { what: "kill", subject, source };
+        match self.handle.kill() {
+            Ok(()) => {}
+            Err(HandleError::NotRunning) => return Ok(()),
+            Err(error) => return Err(wrap(error)),
+        }
+        self.status().await;
+        Err(SubjectError::NotStopped { subject, limit })
+    }
+
+    /// Its log, and the end of it.
+    pub(super) fn log(&self) -> (PathBuf, String) {
+        (self.log.clone(), last_lines(&self.log))
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.handle.abandon(&self.descriptor);
+    }
+}
+
+fn last_lines(log: &Path) -> String {
+    let text = fs_err::read_to_string(log).unwrap_or_default();
+    let lines: Vec<_> = text.lines().rev().take(LOG_LINES).collect();
+    lines.into_iter().rev().collect::<Vec<_>>().join("\n")
+}
+
+/// Waits for the end of a child. Dropped before that, with the runtime, it kills the child.
+async fn reap(mut child: Child, tell: watch::Sender<Option<ExitStatus>>) {
+    let status = match child.wait().await {
+        Ok(status) => status,
+        Err(error) => {
+            tracing::error!(%error, "a subject cannot be waited for");
+            ExitStatus::default()
+        }
+    };
+    tell.send_replace(Some(status));
+}
