@@ -32,6 +32,7 @@ pub use request::{
     Delivered, Ending, FaultChange, FaultChanged, PatchKind, Refused, Request, RequestEnded,
     RequestSent, Subject,
 };
+pub(crate) use secret::may_be_kept;
 pub use trail::{Object, Trail, Version};
 pub use writer::{HistoryWriter, WriteError};
 

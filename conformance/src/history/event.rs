@@ -202,6 +202,31 @@ impl Kind {
             Self::Event => "Event",
         }
     }
+
+    /// Where the API server has it: group, version, and resource in the plural.
+    pub fn resource(self) -> (&'static str, &'static str, &'static str) {
+        match self {
+            Self::TrainJob => ("trainer.kubeflow.org", "v1alpha1", "trainjobs"),
+            Self::Workload => ("kueue.x-k8s.io", "v1beta2", "workloads"),
+            Self::JobSet => ("jobset.x-k8s.io", "v1alpha2", "jobsets"),
+            Self::Job => ("batch", "v1", "jobs"),
+            Self::Pod => ("", "v1", "pods"),
+            Self::AdmissionCheck => ("kueue.x-k8s.io", "v1beta2", "admissionchecks"),
+            Self::ClusterQueue => ("kueue.x-k8s.io", "v1beta2", "clusterqueues"),
+            Self::LocalQueue => ("kueue.x-k8s.io", "v1beta2", "localqueues"),
+            Self::Lease => ("coordination.k8s.io", "v1", "leases"),
+            Self::Event => ("", "v1", "events"),
+        }
+    }
+
+    /// The kind that a resource is of, whatever its version, if it is recorded.
+    pub fn of_resource(group: &str, plural: &str) -> Option<Self> {
+        let is = |kind: &Self| {
+            let (own_group, _, own_plural) = kind.resource();
+            (own_group, own_plural) == (group, plural)
+        };
+        Self::ALL.into_iter().find(is)
+    }
 }
 
 impl std::fmt::Display for Kind {

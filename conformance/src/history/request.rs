@@ -105,8 +105,8 @@ pub enum PatchKind {
     Strategic,
 }
 
-/// A request was sent on to the API server. Of a request that was held, the event's order is the
-/// store's latest revision, read immediately before; else it has none.
+/// A request was sent on to the API server. Of a request that was held or delayed, the event's order
+/// is the store's latest revision, read immediately before; else it has none.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RequestSent {
@@ -193,7 +193,8 @@ pub struct Delivered {
     pub resource_version: Option<String>,
 }
 
-/// Something happened with a fault. The event's order is the store's latest revision then.
+/// Something happened with a fault. Where a request met it, the event's order is the store's latest
+/// revision, read immediately before; the rest has the order of the step that it is part of.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FaultChanged {

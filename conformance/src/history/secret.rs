@@ -48,6 +48,16 @@ pub(super) fn find(event: &Value) -> Option<Finding> {
     walk(event, &mut path)
 }
 
+/// The greatest depth at which an event has what is part of it.
+const WITHIN: usize = 8;
+
+/// Whether a part of an event may be written: it holds nothing that must not be, and is not too
+/// deep. Whoever leaves it out in time keeps the rest of the event.
+pub(crate) fn may_be_kept(part: &Value) -> bool {
+    let mut path = Path((0..WITHIN).map(Step::Index).collect());
+    walk(part, &mut path).is_none()
+}
+
 /// Where the walk is, written out only when something is found.
 struct Path<'a>(Vec<Step<'a>>);
 
@@ -185,6 +195,15 @@ mod tests {
     #[case::empty_field(json!({"token": "", "password": null}))]
     fn what_is_no_secret_is_let_through(#[case] event: Value) {
         assert_eq!(find(&event), None);
+    }
+
+    #[test]
+    fn what_may_be_kept_can_be_written_in_any_event() {
+        let nested = |depth| (0..depth).fold(json!(1), |inner, _| json!([inner]));
+        let deepest = (0..DEPTH).rev().find(|depth| may_be_kept(&nested(*depth))).unwrap();
+        let event = (0..WITHIN).fold(nested(deepest), |inner, _| json!({ "in": inner }));
+        assert_eq!(find(&event), None);
+        assert!(!may_be_kept(&json!({"token": "abc"})));
     }
 
     #[test]

@@ -55,18 +55,7 @@ impl Recorded {
     }
 
     fn resource(&self) -> ApiResource {
-        let (group, version, plural) = match self.kind {
-            Kind::TrainJob => ("trainer.kubeflow.org", "v1alpha1", "trainjobs"),
-            Kind::Workload => ("kueue.x-k8s.io", "v1beta2", "workloads"),
-            Kind::JobSet => ("jobset.x-k8s.io", "v1alpha2", "jobsets"),
-            Kind::Job => ("batch", "v1", "jobs"),
-            Kind::Pod => ("", "v1", "pods"),
-            Kind::AdmissionCheck => ("kueue.x-k8s.io", "v1beta2", "admissionchecks"),
-            Kind::ClusterQueue => ("kueue.x-k8s.io", "v1beta2", "clusterqueues"),
-            Kind::LocalQueue => ("kueue.x-k8s.io", "v1beta2", "localqueues"),
-            Kind::Lease => ("coordination.k8s.io", "v1", "leases"),
-            Kind::Event => ("", "v1", "events"),
-        };
+        let (group, version, plural) = self.kind.resource();
         let kind = GroupVersionKind::gvk(group, version, self.kind.as_str());
         ApiResource::from_gvk_with_plural(&kind, plural)
     }
