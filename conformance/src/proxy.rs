@@ -5,19 +5,39 @@
 //! subject's requests: they are logged into its history, and meet its faults. Faults are placed
 //! from inside the process only.
 
+mod answer;
+mod arrival;
+mod certificates;
+mod delivery;
 mod fault;
+mod headers;
+mod identity;
+mod lines;
 mod log;
+mod matching;
+mod passage;
 mod port;
+mod protobuf;
+mod refusal;
+mod summary;
+mod table;
 mod tap;
+mod target;
+mod upstream;
+mod watching;
 
 use thiserror::Error;
 
+pub use certificates::CertificateError;
 pub use fault::{Effect, Fault, Pattern, Refusal, Sets, Signal, Times, WatchFault, When};
 pub use log::{JournalLog, Log, Signals};
 pub use port::Port;
 pub use tap::{Placed, Scope, Tap};
 
 use crate::history::Subject;
+
+use certificates::Identity;
+use upstream::{Pool, Server};
 
 /// The API server behind the proxy.
 #[derive(Clone, Debug)]
@@ -39,6 +59,9 @@ pub enum ProxyError {
         /// Why.
         why: String,
     },
+    /// There is no certificate to show.
+    #[error("the proxy has no certificate")]
+    Certificate(#[source] CertificateError),
     /// There is no port to listen on.
     #[error("the proxy cannot listen for {subject} on the loopback address")]
     Listen {
@@ -51,23 +74,29 @@ pub enum ProxyError {
 
 /// The proxy of a run. Its certificate authority is its own and lives in memory alone.
 pub struct Proxy {
-    authority: String,
+    server: Server,
+    identity: Identity,
 }
 
 impl Proxy {
     /// A proxy to an API server, which is not asked for anything yet.
-    #[expect(clippy::unused_async, reason = "callers await it")]
+    #[expect(clippy::unused_async, reason = "what it does at its start may have to wait one day")]
     pub async fn start(upstream: Upstream) -> Result<Self, ProxyError> {
-        Ok(Self { authority: upstream.certificate_authority })
+        let server = Server::new(&upstream)?;
+        Ok(Self { server, identity: Identity::create().map_err(ProxyError::Certificate)? })
     }
 
     /// The certificate authority that signed the proxy's certificate, PEM, for kubeconfigs.
     pub fn certificate_authority(&self) -> &str {
-        &self.authority
+        &self.identity.authority
     }
 
-    /// Listens for a subject until the port is dropped.
+    /// Listens for a subject until the port is dropped. What comes in there has connections to the
+    /// API server of its own.
     pub async fn port(&self, subject: Subject) -> Result<Port, ProxyError> {
-        Port::listen(subject).await
+        Port::listen(subject, self.identity.acceptor.clone(), Pool::new(&self.server)).await
     }
 }
+
+#[cfg(test)]
+mod tests;

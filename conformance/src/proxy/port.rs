@@ -1,35 +1,64 @@
 //! The listener of one subject.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use tokio::net::TcpListener;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
 
 use super::ProxyError;
+use super::fault::Signal;
 use super::log::{Log, Signals};
-use super::tap::{Scope, Tap};
+use super::passage;
+use super::tap::{Changes, Scope, Tap, TapState};
+use super::upstream::Pool;
 use crate::history::Subject;
+
+/// How many streams a subject may have open on one HTTP/2 connection, those of held requests among
+/// them.
+const STREAMS: u32 = 16_384;
+
+/// How much of a body may be on its way: of one stream, and of all of a connection.
+const STREAM_WINDOW: u32 = 1 << 20;
+const CONNECTION_WINDOW: u32 = 1 << 24;
+
+/// How long to wait when a connection was not accepted.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// The listener of one subject: whatever comes in here is the subject's. Listens until it is
 /// dropped.
 pub struct Port {
-    subject: Subject,
+    side: Arc<Side>,
     address: SocketAddr,
-    _listener: TcpListener,
-    signals: Mutex<Option<Arc<dyn Signals>>>,
+    listening: AbortHandle,
 }
 
 impl Port {
-    pub(super) async fn listen(subject: Subject) -> Result<Self, ProxyError> {
+    pub(super) async fn listen(
+        subject: Subject,
+        acceptor: TlsAcceptor,
+        pool: Pool,
+    ) -> Result<Self, ProxyError> {
         let failed = |source| ProxyError::Listen { subject, source };
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        Ok(Self { subject, address, _listener: listener, signals: Mutex::new(None) })
+        let side =
+            Arc::new(Side { subject, pool, taps: Arc::default(), signals: Mutex::new(None) });
+        let listening = tokio::spawn(listen(listener, acceptor, Arc::clone(&side))).abort_handle();
+        Ok(Self { side, address, listening })
     }
 
     /// Whose requests come in here.
     pub fn subject(&self) -> Subject {
-        self.subject
+        self.side.subject
     }
 
     /// The URL, for a kubeconfig.
@@ -37,13 +66,135 @@ impl Port {
         format!("https://{}", self.address)
     }
 
-    /// Requests within the scope are logged from now on, and meet the faults of this tap.
+    /// Requests within the scope are logged from now on, and meet the faults of this tap. So are
+    /// watches that are open already.
     pub fn tap(&self, scope: Scope, log: Arc<dyn Log>) -> Tap {
-        Tap::new(scope, log)
+        let taps = &self.side.taps;
+        let state = Arc::new(TapState::new(scope, log, taps.changes.clone()));
+        taps.add(Arc::clone(&state));
+        Tap::new(state, taps)
     }
 
     /// How faults reach the process, which may be another one after a restart.
     pub fn signals(&self, signals: Arc<dyn Signals>) {
-        *self.signals.lock().unwrap_or_else(PoisonError::into_inner) = Some(signals);
+        *self.side.lock() = Some(signals);
+    }
+}
+
+impl Drop for Port {
+    fn drop(&mut self) {
+        self.listening.abort();
+    }
+}
+
+/// The subject's side of the proxy, as its requests see it.
+pub(super) struct Side {
+    pub(super) subject: Subject,
+    pub(super) pool: Pool,
+    pub(super) taps: Arc<Taps>,
+    signals: Mutex<Option<Arc<dyn Signals>>>,
+}
+
+impl Side {
+    /// Sends a signal to the process. False if nobody said how.
+    pub(super) fn signal(&self, signal: Signal) -> bool {
+        let signals = self.lock().clone();
+        match (&signals, signal) {
+            (None, _) => {
+                tracing::error!(subject = %self.subject, ?signal, "no process is known to signal");
+            }
+            (Some(signals), Signal::Kill) => signals.kill(),
+            (Some(signals), Signal::Freeze) => signals.freeze(),
+        }
+        signals.is_some()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Arc<dyn Signals>>> {
+        self.signals.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The taps of a port.
+pub(super) struct Taps {
+    list: Mutex<Vec<Arc<TapState>>>,
+    changes: Changes,
+}
+
+impl Default for Taps {
+    fn default() -> Self {
+        Self { list: Mutex::default(), changes: watch::Sender::new(0) }
+    }
+}
+
+impl Taps {
+    /// All of them.
+    pub(super) fn all(&self) -> Vec<Arc<TapState>> {
+        self.lock().clone()
+    }
+
+    /// Told of every change of taps and faults; the number changes with the list of taps.
+    pub(super) fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    pub(super) fn remove(&self, tap: &Arc<TapState>) {
+        self.lock().retain(|other| !Arc::ptr_eq(other, tap));
+        self.changes.send_modify(|number| *number += 1);
+    }
+
+    fn add(&self, tap: Arc<TapState>) {
+        self.lock().push(tap);
+        self.changes.send_modify(|number| *number += 1);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<TapState>>> {
+        self.list.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Takes connections, and ends them when this is dropped.
+async fn listen(listener: TcpListener, acceptor: TlsAcceptor, side: Arc<Side>) {
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => {
+                    connections.spawn(connection(stream, acceptor.clone(), Arc::clone(&side)));
+                }
+                Err(error) => {
+                    tracing::warn!(subject = %side.subject, %error, "a connection was not accepted");
+                    // Out of files, most likely: until a connection ends, or some time is over.
+                    let _ = timeout(PAUSE, connections.join_next()).await;
+                }
+            },
+            Some(_) = connections.join_next() => {}
+        }
+    }
+}
+
+async fn connection(stream: TcpStream, acceptor: TlsAcceptor, side: Arc<Side>) {
+    let subject = side.subject;
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%subject, %error, "a connection sends its packets late");
+    }
+    let stream = match acceptor.accept(stream).await {
+        Ok(stream) => stream,
+        Err(error) => {
+            tracing::debug!(%subject, %error, "no TLS with a connection");
+            return;
+        }
+    };
+    let mut server = auto::Builder::new(TokioExecutor::new());
+    server
+        .http2()
+        .max_concurrent_streams(STREAMS)
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW);
+    let service = service_fn(move |request: http::Request<Incoming>| {
+        passage::serve(Arc::clone(&side), request)
+    });
+    // A connection that a fault cuts ends with an error too.
+    if let Err(error) = server.serve_connection(TokioIo::new(stream), service).await {
+        tracing::debug!(%subject, error, "a connection ended");
     }
 }
