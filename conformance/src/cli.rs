@@ -8,6 +8,7 @@ mod play;
 mod run;
 mod scenarios;
 mod subject;
+mod sweep;
 mod terminal;
 
 use crate::cluster::local::{guard, supervisor};
@@ -32,6 +33,8 @@ enum Command {
     Cluster(cluster::Arguments),
     /// Play scenarios on a cluster, judge what happened, and report it.
     Run(run::Arguments),
+    /// Remove what killed runs have left on a cluster that stays.
+    Sweep(sweep::Arguments),
     /// List the scenarios.
     List(list::List),
     /// Say what a rule or a scenario is.
@@ -56,6 +59,7 @@ pub fn main() -> Ended {
     match CommandLine::parse().command {
         Command::Cluster(arguments) => in_runtime(cluster::run(arguments)).into(),
         Command::Run(arguments) => in_runtime(run::run(arguments)).into(),
+        Command::Sweep(arguments) => in_runtime(sweep::run(arguments)).into(),
         Command::List(arguments) => list::list(&arguments).into(),
         Command::Explain(arguments) => list::explain(&arguments).into(),
         Command::Mutants(arguments) => in_runtime(mutants::run(arguments)).into(),

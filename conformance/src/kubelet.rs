@@ -29,7 +29,7 @@ pub use policy::{Ending, PodPolicy, Policies};
 pub struct Kubelet {
     policies: watch::Sender<Policies>,
     /// Ended when dropped.
-    _tasks: JoinSet<()>,
+    tasks: JoinSet<()>,
 }
 
 impl Kubelet {
@@ -40,13 +40,20 @@ impl Kubelet {
         clock: Arc<dyn Clock>,
     ) -> Result<Self, RequestError> {
         nodes::create(&client, &nodes, &*clock).await?;
+        let mut kubelet = Self::take_over(&client, &nodes, &clock);
+        kubelet.tasks.spawn(nodes::keep_alive(client, nodes, clock));
+        Ok(kubelet)
+    }
+
+    /// Runs what is bound to nodes whose kubelet is gone. It makes no nodes, and lets those that there
+    /// are grow old.
+    pub fn take_over(client: &Client, nodes: &NodeSet, clock: &Arc<dyn Clock>) -> Self {
         let (policies, wanted) = watch::channel(Policies::default());
-        let mut tasks = JoinSet::new();
-        tasks.spawn(nodes::keep_alive(client.clone(), nodes.clone(), Arc::clone(&clock)));
-        for node in nodes.node_names() {
-            tasks.spawn(pods::serve(client.clone(), node, wanted.clone(), Arc::clone(&clock)));
-        }
-        Ok(Self { policies, _tasks: tasks })
+        let tasks = nodes
+            .node_names()
+            .into_iter()
+            .map(|node| pods::serve(client.clone(), node, wanted.clone(), Arc::clone(clock)));
+        Self { policies, tasks: tasks.collect() }
     }
 
     /// Sets whether the pods of a job linger in Terminating, those to come included. The job is named

@@ -20,6 +20,7 @@ mod set_up;
 mod stage;
 mod steps;
 mod subjects;
+mod sweep;
 mod teardown;
 mod watch;
 
@@ -30,10 +31,11 @@ use dispatch_contract::{Clock, OsEntropy, SystemClock};
 
 pub use case::{Case, cases};
 pub use error::RunError;
-pub use host::{Frozen, Host, HostError, Led};
+pub use host::{Claim, Frozen, Host, HostError, Led};
 pub use interrupt::{Interruption, Interrupts};
 pub use names::Names;
 pub use observer::{Observer, Progress, Silent};
+pub use sweep::{remains, sweep};
 pub use teardown::{Leaving, all_gone};
 
 use set_up::{Setting, set_up};
@@ -103,6 +105,8 @@ pub async fn play(
     observer: &mut dyn Observer,
 ) -> Result<Played, RunError> {
     let names = Names::new(&settings.run, settings.number);
+    // To the very end: of what is not claimed anybody may remove what is left.
+    let _claim = host.claim(&names).map_err(RunError::Claim)?;
     let rights = fixture::shipped(&names)?;
     let folder = settings.results.join(&scenario.id);
     let folder = settings.case.iter().fold(folder, |folder, case| folder.join(&case.id));

@@ -88,6 +88,20 @@ pub(super) fn complain(error: ClusterError) {
     say(&format!("{:?}", miette::Report::new(error)));
 }
 
+/// An error with everything that it comes from.
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
+    let mut words = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !words.ends_with(&more) {
+            words = format!("{words}: {more}");
+        }
+        cause = error.source();
+    }
+    words
+}
+
 /// Tells a cluster's progress, a line an event.
 pub(super) struct Lines;
 

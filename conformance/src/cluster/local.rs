@@ -9,6 +9,7 @@
 mod bring_up;
 mod cache;
 mod certificates;
+mod claims;
 mod components;
 mod endpoint;
 mod features;
@@ -33,10 +34,11 @@ mod tokens;
 mod toolchain;
 mod waiting;
 
+pub use claims::{Claim, Claims};
 pub use features::{FeatureGate, FeatureGates, NotAGate};
 pub use places::{ClusterFolder, Places};
 pub use running::{Frozen, Lead, Ownership, Running, take_up_or_start};
-pub use starter::{Options, up};
+pub use starter::{Options, client, up};
 pub use state::{Phase, ProcessId, ProcessState, State, Timing};
 
 use super::ClusterError;

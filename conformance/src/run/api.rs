@@ -19,8 +19,9 @@ use crate::follow::{Seen, follow};
 const MANAGER: &str = "dispatch-conformance";
 
 /// The kinds that the suite makes or deletes, with their plurals.
-const PLURALS: [(&str, &str); 17] = [
+const PLURALS: [(&str, &str); 18] = [
     ("Namespace", "namespaces"),
+    ("Node", "nodes"),
     ("ServiceAccount", "serviceaccounts"),
     ("Pod", "pods"),
     ("Job", "jobs"),
@@ -98,6 +99,17 @@ pub(super) async fn delete(client: &Client, named: &Named) -> Result<Option<Stri
     Ok(answer.and_then(|answer| {
         answer.either(|object| object.uid(), |status| status.details.map(|details| details.uid))
     }))
+}
+
+/// Every object of a kind, in all namespaces.
+pub(super) async fn list(
+    client: &Client,
+    api_version: &str,
+    kind: &str,
+) -> Result<Vec<DynamicObject>, RequestError> {
+    let (api, all) = (api(client, api_version, kind, None), ListParams::default());
+    let request = Request::new("list", plural(kind), "");
+    Ok(send(Limits::default(), request, api.list(&all)).await?.items)
 }
 
 /// Waits until the object of this UID is gone; whether it went within the limit.

@@ -70,6 +70,18 @@ pub enum RunError {
         #[source]
         source: HostError,
     },
+    /// What the scenario makes cannot be claimed as its own.
+    #[error("what the scenario makes cannot be claimed as its own")]
+    Claim(#[source] HostError),
+    /// It cannot be seen what runs have left.
+    #[error("the objects of the kind {kind} cannot be listed")]
+    Sweep {
+        /// The kind.
+        kind: &'static str,
+        /// The request.
+        #[source]
+        source: RequestError,
+    },
     /// The cluster ended while the scenario was played.
     #[error("the cluster ended while the scenario was played")]
     ClusterEnded(#[source] HostError),

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use futures::future::BoxFuture;
 use kube::Client;
 
+use super::Names;
 use crate::cluster::LeadThrough;
 use crate::scenario::Component;
 
@@ -52,12 +53,22 @@ pub trait Host: Send + Sync {
         Box::pin(async move { Err(NotLed { kind }.into()) })
     }
 
+    /// Claims everything on the cluster that is named after a scenario, until the result is dropped or
+    /// this process is gone: only then may it be swept. A cluster that nobody sweeps needs no claims.
+    fn claim(&self, scenario: &Names) -> Result<Claim, HostError> {
+        let _ = scenario;
+        Ok(Box::new(()))
+    }
+
     /// Returns when the cluster has ended, with the reason. To be raced with whatever needs it.
     fn ended(&self) -> BoxFuture<'_, HostError>;
 }
 
 /// A component that stands still as long as this is kept.
 pub type Frozen = Box<dyn Send + Sync>;
+
+/// What is claimed as long as this is kept.
+pub type Claim = Box<dyn Send + Sync>;
 
 /// Components whose requests are led through a proxy as long as this is kept. Dropping it ends that,
 /// without waiting.

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use futures::future::BoxFuture;
 use kube::Client;
 
-use super::host::{Frozen, Host, HostError, Led};
+use super::Names;
+use super::host::{Claim, Frozen, Host, HostError, Led};
 use crate::cluster::local::{FeatureGate, FeatureGates, Lead, Running};
 use crate::cluster::{ClusterError, LeadThrough};
 use crate::scenario::Component;
@@ -65,6 +66,10 @@ impl Host for Running {
             let lead = Running::lead(self, named).await?;
             Ok(Box::new(lead) as Box<dyn Led>)
         })
+    }
+
+    fn claim(&self, scenario: &Names) -> Result<Claim, HostError> {
+        Ok(Box::new(Running::claims(self).claim(scenario.suffix())?))
     }
 
     fn ended(&self) -> BoxFuture<'_, HostError> {

@@ -3,6 +3,8 @@
 //! Names that a cluster has only once end in the run's id and the scenario's number in the run, so
 //! that many scenarios, of many runs, can be on one cluster.
 
+use ulid::Ulid;
+
 use crate::kubelet::NodeSet;
 use crate::scenario::Priority;
 
@@ -16,6 +18,18 @@ impl Names {
     /// The names of the scenario with this number in the run of this id.
     pub fn new(run: &str, number: u32) -> Self {
         Self { suffix: format!("{run}-{number}") }
+    }
+
+    /// The names of the scenario whose run and number stand in the name of an object.
+    pub fn read_from(name: &str) -> Option<Self> {
+        let parts: Vec<_> = name.split('-').collect();
+        parts.windows(2).find_map(|pair| {
+            let (run, number) = (pair[0], pair[1].parse::<u32>().ok()?);
+            let names = Self::new(run, number);
+            // As they are written, and in no other way.
+            let same = names.suffix == format!("{run}-{}", pair[1]);
+            (is_run(run) && same).then_some(names)
+        })
     }
 
     /// The run's id and the scenario's number.
@@ -82,6 +96,11 @@ impl Names {
     pub fn lease(&self) -> &'static str {
         dispatch_contract::names::LEASE
     }
+}
+
+/// Whether this is the id of a run: a ULID in lower case.
+fn is_run(text: &str) -> bool {
+    Ulid::from_string(text).is_ok_and(|id| id.to_string().to_ascii_lowercase() == text)
 }
 
 #[cfg(test)]

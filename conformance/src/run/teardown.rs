@@ -52,9 +52,7 @@ pub(super) struct Torn {
     pub(super) leaving: Option<Leaving>,
 }
 
-/// Removes all of it.
-///
-/// The virtual nodes go last: their kubelet has to end the pods that are in the namespace.
+/// Puts Kueue's feature gates back, and removes all that the scenario made.
 pub(super) async fn teardown(
     host: &dyn Host,
     client: &Client,
@@ -62,12 +60,22 @@ pub(super) async fn teardown(
     rights: &[Rights],
     gates: &BTreeMap<String, bool>,
 ) -> Torn {
+    let gates_left = if host.feature_gates() == *gates {
+        None
+    } else {
+        let put_back = host.set_feature_gates(gates).await;
+        put_back.err().map(|error| format!("Kueue's feature gates could not be put back: {error}"))
+    };
+    let mut torn = remove_all(client, names, rights).await;
+    torn.left.extend(gates_left);
+    torn
+}
+
+/// Removes all that a scenario made.
+///
+/// The virtual nodes go last: their kubelet has to end the pods that are in the namespace.
+pub(super) async fn remove_all(client: &Client, names: &Names, rights: &[Rights]) -> Torn {
     let mut torn = Torn::default();
-    if host.feature_gates() != *gates
-        && let Err(error) = host.set_feature_gates(gates).await
-    {
-        torn.left.push(format!("Kueue's feature gates could not be put back: {error}"));
-    }
     let namespace = Named::cluster("v1", "Namespace", names.namespace());
     match delete(client, &namespace).await {
         Ok(uid) => torn.leaving = uid.map(|uid| Leaving { name: names.namespace(), uid }),
@@ -87,8 +95,7 @@ pub(super) async fn teardown(
 }
 
 /// Returns when namespaces that were left to go are gone; gives those that are not, and why.
-pub async fn all_gone(host: &dyn Host, leaving: &[Leaving]) -> Vec<String> {
-    let client = host.client();
+pub async fn all_gone(client: &Client, leaving: &[Leaving]) -> Vec<String> {
     let waits = leaving.iter().map(|Leaving { name, uid }| {
         let client = client.clone();
         async move {
@@ -115,7 +122,7 @@ async fn jobs(client: &Client, namespace: &str) -> Vec<String> {
 }
 
 /// What is removed beside the namespace, in an order in which nothing is removed that is in use.
-fn in_order(names: &Names, rights: &[Rights]) -> Vec<Vec<Named>> {
+pub(super) fn in_order(names: &Names, rights: &[Rights]) -> Vec<Vec<Named>> {
     let kueue = |kind, name| Named::cluster(KUEUE, kind, name);
     let mut unused = vec![
         kueue("AdmissionCheck", names.admission_check()),

@@ -1,7 +1,7 @@
 //! The `cluster` commands, as a person or a CI job meets them.
 //!
-//! The tests in `life` and `lead` start real control planes: they need a Go toolchain (or a warm cache) and
-//! some seconds each, so they are ignored unless asked for with `--ignored`.
+//! The tests in `life`, `lead` and `sweep` start real control planes: they need a Go toolchain (or a
+//! warm cache) and some seconds each, so they are ignored unless asked for with `--ignored`.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -10,6 +10,7 @@ mod guard;
 mod lead;
 mod life;
 mod pass_through;
+mod sweep;
 mod training;
 
 use dispatch_conformance::cluster::local::{Options, Places, State};

@@ -31,7 +31,7 @@ pub(in crate::cli) async fn leave(cluster: Running, leaving: &[Leaving]) {
     // One that ends takes its namespaces along.
     if cluster.ownership() == Ownership::TakenUp && !leaving.is_empty() {
         transient("waiting for the scenarios' namespaces to go");
-        let left = run::all_gone(&cluster, leaving).await;
+        let left = run::all_gone(&cluster.client(), leaving).await;
         settle();
         for left in left {
             say(&format!("left behind: {left}"));

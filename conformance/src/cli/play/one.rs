@@ -7,6 +7,7 @@ use futures::future::BoxFuture;
 
 use super::board::Tell;
 use super::{Ended, Item, Play, Player};
+use crate::cli::terminal::chain;
 use crate::exit_code::ExitCode;
 use crate::history::{EndedBy, read_file};
 use crate::report::{self, ScenarioReport, ScenarioResult};
@@ -120,22 +121,10 @@ fn fault(error: &RunError) -> ExitCode {
         | RunError::NotReady { .. }
         | RunError::FeatureGates(_)
         | RunError::Freeze { .. }
+        | RunError::Claim(_)
+        | RunError::Sweep { .. }
         | RunError::ClusterEnded(_) => ExitCode::Environment,
     }
-}
-
-/// An error with everything that it comes from.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut words = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let more = error.to_string();
-        if !words.ends_with(&more) {
-            words = format!("{words}: {more}");
-        }
-        cause = error.source();
-    }
-    words
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! A cluster that somebody runs scenarios on.
 
+use super::claims::Claims;
 use super::features::FeatureGates;
 use super::pins::{JOBSET, STACK};
 use super::places::ClusterFolder;
@@ -239,6 +240,11 @@ impl Running {
     pub async fn lead(&self, through: BTreeMap<String, LeadThrough>) -> Result<Lead, ClusterError> {
         let connection = self.link.ask(&Request::Lead(through)).await?;
         Ok(Lead { link: Arc::clone(&self.link), connection })
+    }
+
+    /// The claims on what is on it.
+    pub fn claims(&self) -> Claims {
+        Claims::in_folder(&self.link.folder)
     }
 
     /// Returns when the cluster has ended, with the reason. To be raced with whatever needs it.

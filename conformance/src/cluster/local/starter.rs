@@ -4,7 +4,7 @@ use super::features::FeatureGates;
 use super::places::{ClusterFolder, Places};
 use super::protocol::{Answer, Order, Request, receive, send};
 use super::state::{Phase, State};
-use super::{files, pins, status, supervised, supervisor, supervisor_gone};
+use super::{endpoint, files, pins, status, supervised, supervisor, supervisor_gone};
 use crate::cluster::{ClusterError, Event, Progress};
 use fs_err as fs;
 use std::path::PathBuf;
@@ -94,6 +94,17 @@ pub async fn up(options: &Options, progress: &dyn Progress) -> Result<State, Clu
                 return Ok(supervisor.state);
             }
         }
+    }
+}
+
+/// The administrator's client of the running cluster of this name, whatever its options.
+pub async fn client(
+    options: &Options,
+    progress: &dyn Progress,
+) -> Result<kube::Client, ClusterError> {
+    match find(options, progress).await? {
+        Some(state) => endpoint::admin(&state.kubeconfig).await,
+        None => Err(ClusterError::NotRunning { name: options.name.clone() }),
     }
 }
 
