@@ -1,48 +1,88 @@
 //! Components whose requests are led through a proxy.
 
 use super::life::{all_processes, nothing_is_left};
-use super::pass_through;
 use super::training::{pod_of, prepare, train};
 use super::{Home, PATIENCE, options_in, said, send};
 use dispatch_conformance::cluster::local::{
     FeatureGates, Options, Phase, ProcessId, Running, take_up_or_start,
 };
 use dispatch_conformance::cluster::{ClusterError, LeadThrough, progress::Silent};
+use dispatch_conformance::history::{Role, Subject, What};
+use dispatch_conformance::proxy::{Log, Port, Proxy, Scope, Upstream};
 use fs_err as fs;
+use futures::future::{BoxFuture, try_join_all};
 use nix::sys::signal::Signal;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::net::TcpListener;
 use tokio::process::{Child, ChildStdout, Command};
 
 /// For each component the request by which a TrainJob goes on its way.
-const DEEDS: [(&str, &str); 4] = [
-    ("kueue", "POST /apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads"),
-    ("trainer", "PATCH /apis/jobset.x-k8s.io/v1alpha2/namespaces/default/jobsets/led"),
-    ("jobset", "POST /apis/batch/v1/namespaces/default/jobs"),
-    ("kube-controller-manager", "POST /api/v1/namespaces/default/pods"),
+const DEEDS: [(Role, &str); 4] = [
+    (Role::Kueue, "create workloads"),
+    (Role::Trainer, "patch jobsets"),
+    (Role::Jobset, "create jobs"),
+    (Role::KubeControllerManager, "create pods"),
 ];
 
 /// Where the other process finds its cluster.
 const FOLDER: &str = "DISPATCH_TEST_LEADS_IN";
 
-/// A proxy for each component. `heard` is told of every request of it.
-async fn proxies(
-    running: &Running,
-    heard: impl Fn(&str, &str) + Clone + Send + 'static,
-) -> BTreeMap<String, LeadThrough> {
-    let (server, authority) = (running.server(), running.certificate_authority());
-    let mut through = BTreeMap::new();
-    for (component, _) in DEEDS {
-        let heard = heard.clone();
-        let heard = move |request: &str| heard(component, request);
-        through.insert(component.to_owned(), pass_through::start(&server, &authority, heard).await);
+/// A port of a proxy for each component.
+struct Ports {
+    proxy: Proxy,
+    ports: Vec<Port>,
+}
+
+impl Ports {
+    async fn open(running: &Running) -> Self {
+        let (server, certificate_authority) = (running.server(), running.certificate_authority());
+        let proxy = Proxy::start(Upstream { server, certificate_authority }).await.unwrap();
+        let ports = DEEDS.map(|(role, _)| proxy.port(Subject { role, replica: 0 }));
+        let ports = try_join_all(ports).await.unwrap();
+        Self { proxy, ports }
     }
-    through
+
+    /// The way through it of every component that `led` names.
+    fn ways(&self, led: impl Fn(&str) -> bool) -> BTreeMap<String, LeadThrough> {
+        let way = |port: &Port| {
+            let certificate_authority = self.proxy.certificate_authority().to_owned();
+            let way = LeadThrough { server: port.server(), certificate_authority };
+            (port.subject().to_string(), way)
+        };
+        self.ports.iter().map(way).filter(|(component, _)| led(component)).collect()
+    }
+}
+
+/// Says every request on standard output: whose it is, its verb and its resource.
+#[derive(Default)]
+struct Said(AtomicU64);
+
+impl Log for Said {
+    fn number(&self) -> u64 {
+        self.0.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn note(&self, _: Option<u64>, what: What) {
+        if let What::Request(request) = what {
+            println!("{} {} {}", request.from, request.verb, request.resource);
+        }
+    }
+
+    fn latest(&self) -> BoxFuture<'_, Option<u64>> {
+        Box::pin(std::future::ready(None))
+    }
+}
+
+/// What is said of a deed.
+fn said_of((role, deed): (Role, &str)) -> String {
+    format!("{} {deed}", role.as_str())
 }
 
 /// No test of its own: the process that another test starts, and kills while it leads.
@@ -51,8 +91,12 @@ async fn proxies(
 async fn a_process_that_leads() {
     let Ok(folder) = std::env::var(FOLDER) else { return };
     let running = take_up_or_start(options_in(Path::new(&folder)), &Silent).await.unwrap();
-    let through = proxies(&running, |component, request| println!("{component} {request}"));
-    let _lead = running.lead(through.await).await.unwrap();
+    let ports = Ports::open(&running).await;
+    let log: Arc<dyn Log> = Arc::new(Said::default());
+    let scope = Scope::Namespace("default".to_owned());
+    let taps = ports.ports.iter().map(|port| port.tap(scope.clone(), Arc::clone(&log)));
+    let _taps: Vec<_> = taps.collect();
+    let _lead = running.lead(ports.ways(|_| true)).await.unwrap();
     println!("leads");
     std::future::pending::<()>().await;
 }
@@ -108,7 +152,7 @@ async fn components_are_led_until_the_process_that_leads_them_is_gone() {
     other.says(["leads".to_owned()].into()).await;
     assert_eq!(led(&home).len(), DEEDS.len());
     train(&client, "led", false).await;
-    other.says(DEEDS.map(|(component, deed)| format!("{component} {deed}")).into()).await;
+    other.says(DEEDS.map(said_of).into()).await;
 
     let process = other.child.id().and_then(|id| i32::try_from(id).ok());
     let refused = async |component: &str| lead_nowhere(&running, component).await;
@@ -120,8 +164,7 @@ async fn components_are_led_until_the_process_that_leads_them_is_gone() {
     let gates = FeatureGates::default_with(["AdmissionGatedBy=false".parse().unwrap()]);
     running.restart_kueue(&gates).await.unwrap();
     train(&client, "still-led", false).await;
-    let (kueue, deed) = DEEDS[0];
-    other.says([format!("{kueue} {deed}")].into()).await;
+    other.says([said_of(DEEDS[0])].into()).await;
 
     send(other.child.id().unwrap(), Signal::SIGKILL);
     direct(&home);
@@ -140,7 +183,8 @@ async fn components_are_led_until_the_process_that_leads_them_is_gone() {
     pod_of(&client, "direct-again").await;
 
     no_token_is_shown(&home);
-    let _lead = running.lead(proxies(&running, |_, _| {}).await).await.unwrap();
+    let ports = Ports::open(&running).await;
+    let _lead = running.lead(ports.ways(|_| true)).await.unwrap();
     let all = all_processes(&home.state("shared"));
     let down = home.run(&["cluster", "down", "--name=shared"]);
     assert!(down.status.success(), "{}", said(&down));
@@ -166,9 +210,8 @@ async fn lead_nowhere(running: &Running, component: &str) -> ClusterError {
 /// A lead of one component that is ended, not broken off.
 async fn ends_in_order(home: &Home, running: &Running) {
     let name = "kube-controller-manager";
-    let mut through = proxies(running, |_, _| {}).await;
-    through.retain(|component, _| component == name);
-    let lead = running.lead(through).await.unwrap();
+    let ports = Ports::open(running).await;
+    let lead = running.lead(ports.ways(|component| component == name)).await.unwrap();
     assert_eq!(led(home), [name]);
     drop(running.freeze(name).await.unwrap());
     lead.end().await.unwrap();
@@ -196,9 +239,8 @@ async fn breaks_off_while_components_start(home: &Home, running: &Running) {
 
 /// A led component ends, and the one who leads it a moment later.
 async fn goes_with_a_component(home: &Home, running: &Running) {
-    let mut through = proxies(running, |_, _| {}).await;
-    through.retain(|component, _| component == "kueue");
-    let lead = running.lead(through).await.unwrap();
+    let ports = Ports::open(running).await;
+    let lead = running.lead(ports.ways(|component| component == "kueue")).await.unwrap();
     send(pid_of(home, "kueue").pid, Signal::SIGKILL);
     drop(lead);
     direct(home);

@@ -9,7 +9,6 @@ mod errors;
 mod guard;
 mod lead;
 mod life;
-mod pass_through;
 mod sweep;
 mod training;
 
