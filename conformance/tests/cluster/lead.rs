@@ -69,6 +69,7 @@ impl Log for Said {
         self.0.fetch_add(1, Ordering::Relaxed)
     }
 
+    #[expect(clippy::print_stdout, reason = "the test that started this process reads it")]
     fn note(&self, _: Option<u64>, what: What) {
         if let What::Request(request) = what {
             println!("{} {} {}", request.from, request.verb, request.resource);
