@@ -30,7 +30,7 @@ pub use model::{Answered, Call, History};
 pub use reader::{ReadError, read, read_file};
 pub use request::{
     Delivered, Ending, FaultChange, FaultChanged, PatchKind, Refused, Request, RequestEnded,
-    RequestSent, Subject,
+    RequestSent, Subject, UnknownSubject,
 };
 pub(crate) use secret::may_be_kept;
 pub use trail::{Object, Trail, Version};

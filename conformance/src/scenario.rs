@@ -6,6 +6,7 @@
 //! [facts](Fact), and one evaluator decides them.
 
 mod action;
+mod adapter_call;
 mod embedded;
 mod evaluate;
 mod expectation;
@@ -24,12 +25,13 @@ mod tests;
 pub(crate) mod told;
 
 pub use action::{Action, Deadline, EndAs, Priority, Step, SubmitKind};
+pub use adapter_call::{AdapterCall, CallEnd, Expected};
 pub use embedded::{embedded, embedded_sources};
 pub use evaluate::{Point, Truth};
 pub use expectation::{Claim, Expectation, Scope, Witness};
 pub use fact::{
-    AdmissionIs, CalledFact, ControllerFact, Fact, JobSetFact, PodFact, PreflightVerdict,
-    ReplicaIs, RunningFact, TrainJobFact, WorkloadFact,
+    AdmissionIs, CalledFact, Fact, JobSetFact, PodFact, PreflightVerdict, ProcessFact, ProcessIs,
+    RunningFact, TrainJobFact, WorkloadFact,
 };
 pub use given::{Given, Mode, Need, PreflightPolicy};
 pub use judge::{Finding, Sighting};

@@ -385,6 +385,16 @@ pub enum Role {
 }
 
 impl Role {
+    /// Every role.
+    pub const ALL: [Self; 6] = [
+        Self::Adapter,
+        Self::Controller,
+        Self::Kueue,
+        Self::Trainer,
+        Self::Jobset,
+        Self::KubeControllerManager,
+    ];
+
     /// The word for it, in histories and in scenarios.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -5,9 +5,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use thiserror::Error;
 
 use super::Role;
 
@@ -28,6 +30,27 @@ impl fmt::Display for Subject {
         }
     }
 }
+
+impl FromStr for Subject {
+    type Err = UnknownSubject;
+
+    /// Reads what [`Subject`] is displayed as.
+    fn from_str(text: &str) -> Result<Self, UnknownSubject> {
+        if let Some(number) = text.strip_prefix("controller-") {
+            let replica = number.parse().ok().filter(|replica: &u32| replica.to_string() == number);
+            let of_number = |replica| Self { role: Role::Controller, replica };
+            return replica.map(of_number).ok_or(UnknownSubject);
+        }
+        let alone = Role::ALL.into_iter().filter(|role| *role != Role::Controller);
+        let role = alone.into_iter().find(|role| role.as_str() == text);
+        role.map(|role| Self { role, replica: 0 }).ok_or(UnknownSubject)
+    }
+}
+
+/// A text names no [`Subject`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("expected adapter, controller-<n> or a component")]
+pub struct UnknownSubject;
 
 /// A request reached the proxy. What became of it is told by the events that carry its number.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -219,4 +242,28 @@ pub enum FaultChange {
     Released,
     /// It no longer waits.
     Removed,
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[test]
+    fn a_subject_is_read_as_it_is_written() {
+        let subjects = Role::ALL.map(|role| Subject { role, replica: 0 });
+        let last = Subject { role: Role::Controller, replica: 12 };
+        for subject in subjects.into_iter().chain([last]) {
+            assert_eq!(subject.to_string().parse(), Ok(subject));
+        }
+    }
+
+    #[rstest]
+    fn what_is_no_subject_is_refused(
+        #[values("", "controller", "controller-", "controller--1", "controller-01", "adapter-0")]
+        text: &str,
+    ) {
+        assert_eq!(text.parse::<Subject>(), Err(UnknownSubject));
+    }
 }

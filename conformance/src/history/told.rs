@@ -124,6 +124,11 @@ impl Told {
         self.tell(Some(self.order), What::Subject(changed))
     }
 
+    pub(crate) fn adapter(&mut self, change: SubjectChange) -> &mut Self {
+        let changed = SubjectChanged { role: Role::Adapter, replica: 0, change, pid: None };
+        self.tell(Some(self.order), What::Subject(changed))
+    }
+
     fn version(&mut self, kind: Kind, change: Change, object: &Value) -> &mut Self {
         self.order += 1;
         let mut object = object.clone();

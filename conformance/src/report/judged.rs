@@ -106,14 +106,7 @@ fn step_outcome(
         return Outcome::Open { why: format!("the scenario stopped at {place}") };
     }
     match scenario.steps.get(step.index).map(|step| &step.action) {
-        Some(
-            Action::Start { .. }
-            | Action::Open { .. }
-            | Action::Release { .. }
-            | Action::Status { .. }
-            | Action::List { .. }
-            | Action::Preflight { .. },
-        ) => Outcome::Broken { because: step.why.clone() },
+        Some(Action::Call(_) | Action::AtOnce(_)) => Outcome::Broken { because: step.why.clone() },
         _ => Outcome::Open { why: format!("{place}: {}", step.why) },
     }
 }

@@ -33,7 +33,7 @@ fn jobs_of<'a>(fact: &'a Fact, jobs: &mut Vec<&'a JobName>) {
         Fact::Ended { job, .. } => jobs.push(job),
         Fact::Called(fact) => jobs.extend(&fact.job),
         Fact::Together(facts) => facts.iter().for_each(|fact| jobs_of(fact, jobs)),
-        Fact::Controller(_) | Fact::AdmissionCheckActive { .. } | Fact::Preflight(_) => {}
+        Fact::Process(_) | Fact::AdmissionCheckActive { .. } | Fact::Preflight(_) => {}
     }
 }
 

@@ -62,7 +62,7 @@ impl Stage<'_> {
     pub(super) fn object(&self, job: &JobName) -> Result<ObjectRef, StepError> {
         let Job { name, uid, .. } = self.job(job)?;
         let uid = uid.clone().ok_or_else(|| StepError::Failed {
-            why: format!("the UID of {job} is not known: its Start did not succeed"),
+            why: format!("the UID of {job} is not known: its Start has no answer"),
             rule: None,
         })?;
         Ok(ObjectRef { name: name.clone(), uid })
@@ -86,24 +86,32 @@ impl Stage<'_> {
         self.record.notes.note(What::JobNamed(event)).await
     }
 
-    /// Makes a call of the adapter, with both ends of it in the history.
-    pub(super) async fn call(
+    /// Takes note of a call that is about to be sent, and gives its number.
+    pub(super) async fn invoke(
         &self,
         call: &Call,
         job: Option<&JobName>,
-    ) -> Result<Result<Value, Failure>, StepError> {
-        let adapter = self.adapter()?;
+    ) -> Result<u64, StepError> {
         let id = self.record.next_call();
         let invoked = CallInvoked {
             call: id,
             verb: call.verb(),
-            subject: adapter.name().to_owned(),
+            subject: self.adapter()?.name().to_owned(),
             job: job.map(|job| job.as_str().to_owned()),
             input: call.params(),
         };
         self.record.notes.note(What::CallInvoked(invoked)).await?;
+        Ok(id)
+    }
+
+    /// Sends the call of this number, and takes note of its answer.
+    pub(super) async fn answer(
+        &self,
+        id: u64,
+        call: &Call,
+    ) -> Result<Result<Value, Failure>, StepError> {
         let limit = CALL_LIMIT * self.time_scale;
-        let answer = timeout(limit, adapter.call(call)).await;
+        let answer = timeout(limit, self.adapter()?.call(call)).await;
         let answer = answer.unwrap_or_else(|_| Err(Unanswered::Hung(limit).into()));
         let outcome = match answer.as_ref().map_err(Failure::call_error) {
             Ok(answer) => CallOutcome::Ok(answer.clone()),
@@ -117,7 +125,7 @@ impl Stage<'_> {
 
     fn adapter(&self) -> Result<&dyn Adapter, StepError> {
         let adapter = self.subjects.adapter();
-        adapter.ok_or_else(|| StepError::failed("the adapter does not run, and cannot be called"))
+        adapter.ok_or_else(|| StepError::failed("the adapter does not run, so it cannot be called"))
     }
 }
 

@@ -1,10 +1,10 @@
 //! The steps of a scenario: one file for each kind.
 
 mod call;
-mod component;
 mod delete;
 mod kueue;
 mod pods;
+mod stand_still;
 mod start;
 mod submit;
 mod until;
@@ -12,7 +12,6 @@ mod until;
 use super::error::{RunError, StepError};
 use super::observer::{Observer, Progress};
 use super::stage::Stage;
-use super::subjects::controller;
 use crate::history::{StepBegan, StepEnded, StepFailed, What};
 use crate::scenario::{Action, Step};
 
@@ -67,18 +66,10 @@ async fn one(
     observer: &mut dyn Observer,
 ) -> Result<(), StepError> {
     match &step.action {
-        Action::Start { job, cpu, priority, refused } => {
-            start::run(stage, job, *cpu, *priority, *refused).await
-        }
+        Action::Call(call) => call::run(stage, std::slice::from_ref(call)).await,
+        Action::AtOnce(calls) => call::run(stage, calls).await,
         Action::Submit { job, kind, cpu, labels } => {
             submit::run(stage, job, *kind, *cpu, labels).await
-        }
-        Action::Open { job } => call::open(stage, job).await,
-        Action::Release { job, refused } => call::release(stage, job, *refused).await,
-        Action::Status { job, state } => call::status(stage, job, state).await,
-        Action::List { jobs } => call::list(stage, jobs).await,
-        Action::Preflight { observe_only, because } => {
-            call::preflight(stage, *observe_only, because).await
         }
         Action::Until { fact, deadline, or_breaks } => {
             until::run(stage, step, fact, *deadline, *or_breaks, observer).await
@@ -87,13 +78,11 @@ async fn one(
         Action::LetGo { job } => pods::let_go(stage, job),
         Action::End { job, end } => pods::end(stage, job, *end),
         Action::Delete { target } => delete::run(stage, target).await,
-        Action::StopController { replica } => stage.subjects.terminate(controller(*replica)).await,
-        Action::StartController { replica } => stage.subjects.start(controller(*replica)).await,
+        Action::Terminate { subject } => stage.subjects.terminate(*subject).await,
+        Action::Kill { subject } => stage.subjects.kill(*subject).await,
+        Action::Restart { subject } => stage.subjects.restart(*subject).await,
         Action::Kueue { feature_gates } => kueue::run(stage, feature_gates).await,
-        Action::Freeze { component } => component::freeze(stage, *component).await,
-        Action::Thaw { component } => {
-            component::thaw(stage, *component);
-            Ok(())
-        }
+        Action::Freeze { subject } => stand_still::freeze(stage, *subject).await,
+        Action::Thaw { subject } => stand_still::thaw(stage, *subject).await,
     }
 }

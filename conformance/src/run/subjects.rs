@@ -1,19 +1,26 @@
 //! The processes that are judged, while a scenario is played.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::future::pending;
+use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, join_all};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
 use super::error::{RunError, StepError};
 use super::record::Notes;
 use crate::history::{Role, Subject, SubjectChange};
 use crate::subject::{
-    Adapter, AdapterProcess, AdapterSetup, Asked, Controller, ControllerSetup, ProcessHandle,
-    SubjectError,
+    Adapter, AdapterProcess, AdapterSetup, Asked, Controller, ControllerSetup, HandleError,
+    ProcessHandle, SubjectError,
 };
+
+/// How long a process may take to stand still.
+const FREEZE_LIMIT: Duration = Duration::from_secs(5);
 
 /// The adapter of a scenario.
 pub(super) const ADAPTER: Subject = Subject { role: Role::Adapter, replica: 0 };
@@ -46,6 +53,8 @@ struct Started {
     process: Process,
     /// Ends once the end of the process is in the history.
     noted: JoinHandle<()>,
+    /// Whether the history says that it stands still.
+    still: watch::Receiver<bool>,
 }
 
 enum Process {
@@ -105,29 +114,34 @@ impl Subjects {
         }
     }
 
+    /// Starts a subject again; one that runs is killed first.
+    pub(super) async fn restart(&mut self, subject: Subject) -> Result<(), StepError> {
+        if self.handle(subject).is_running() {
+            self.kill(subject).await?;
+        }
+        self.start(subject).await
+    }
+
     /// Starts a subject that does not run. It is ready when this returns; or it was killed before
     /// it was, by somebody whose intention that is.
     pub(super) async fn start(&mut self, subject: Subject) -> Result<(), StepError> {
         let handle = self.handle(subject);
-        if handle.is_running() {
-            return Err(StepError::failed(format!("{subject} runs already")));
-        }
         self.forget(subject).await;
         let process = self.launch(subject, &handle).map_err(RunError::from)?;
         let pid = handle.pid();
         self.notes.subject(subject, SubjectChange::Started, pid).await?;
-        let noted = tokio::spawn(note_end(
-            process.ended(),
-            Noted {
-                subject,
-                pid,
-                handle: handle.clone(),
-                notes: self.notes.clone(),
-                deaths: self.deaths.clone(),
-            },
-        ));
+        let (tell_still, still) = watch::channel(false);
+        let watched = Watched {
+            subject,
+            pid,
+            handle: handle.clone(),
+            notes: self.notes.clone(),
+            still: tell_still,
+            deaths: self.deaths.clone(),
+        };
+        let noted = tokio::spawn(watched.note(process.ended()));
         let ready = process.ready().await;
-        self.started.insert(subject, Started { process, noted });
+        self.started.insert(subject, Started { process, noted, still });
         match ready {
             Ok(()) => Ok(self.notes.subject(subject, SubjectChange::Ready, pid).await?),
             Err(_) if handle.asked() == Some(Asked::Kill) => Ok(()),
@@ -154,10 +168,17 @@ impl Subjects {
         })
     }
 
+    /// Kills a subject; it has ended, and its end is in the history, when this returns.
+    pub(super) async fn kill(&mut self, subject: Subject) -> Result<(), StepError> {
+        self.handle(subject).kill().map_err(|error| signalled("kill", subject, error))?;
+        self.forget(subject).await;
+        Ok(())
+    }
+
     /// Asks a subject to stop (SIGTERM); it has stopped when this returns.
     pub(super) async fn terminate(&mut self, subject: Subject) -> Result<(), StepError> {
         let Some(started) = self.started.get(&subject) else {
-            return Err(StepError::failed(format!("{subject} does not run")));
+            return Err(signalled("stop", subject, HandleError::NotRunning));
         };
         let stopped = started.process.terminate().await;
         self.forget(subject).await;
@@ -170,12 +191,50 @@ impl Subjects {
         }
     }
 
+    /// Makes a subject stand still; all its threads do, and the history says so, when this returns.
+    pub(super) async fn freeze(&mut self, subject: Subject) -> Result<(), StepError> {
+        self.handle(subject).freeze().map_err(|error| signalled("freeze", subject, error))?;
+        self.is_still(subject, true).await
+    }
+
+    /// Lets a subject go on; nothing happens to one that does not stand still.
+    pub(super) async fn thaw(&mut self, subject: Subject) -> Result<(), StepError> {
+        let handle = self.handle(subject);
+        if !handle.is_running() {
+            return Err(signalled("thaw", subject, HandleError::NotRunning));
+        }
+        if !handle.is_frozen() {
+            return Ok(());
+        }
+        // Somebody else may have frozen it just now.
+        self.is_still(subject, true).await?;
+        // Before the signal, so that what it does then comes after this in the history.
+        self.notes.subject(subject, SubjectChange::Thawed, handle.pid()).await?;
+        handle.thaw().map_err(|error| signalled("thaw", subject, error))?;
+        self.is_still(subject, false).await
+    }
+
+    /// Returns when it was noted that a subject stands still, or that it no longer does.
+    async fn is_still(&mut self, subject: Subject, wanted: bool) -> Result<(), StepError> {
+        let gone = || signalled("freeze", subject, HandleError::NotRunning);
+        let started = self.started.get_mut(&subject).ok_or_else(gone)?;
+        match timeout(FREEZE_LIMIT, started.still.wait_for(|still| *still == wanted)).await {
+            Ok(Ok(_)) => Ok(()),
+            // Whoever notes it is gone, since the subject has ended.
+            Ok(Err(_)) => Err(gone()),
+            Err(_) => {
+                let error = SubjectError::NotFrozen { subject, limit: FREEZE_LIMIT };
+                Err(RunError::from(error).into())
+            }
+        }
+    }
+
     /// Returns when a subject has ended that nobody asked to, with what is to be said of it.
     pub(super) async fn died(&mut self) -> SubjectError {
         match self.died.recv().await {
             Some(death) => death,
             // There is always a sender, which is ours.
-            None => std::future::pending().await,
+            None => pending().await,
         }
     }
 
@@ -217,7 +276,7 @@ impl Drop for Subjects {
 
 impl Started {
     async fn noted(self) {
-        let Self { process, noted } = self;
+        let Self { process, noted, .. } = self;
         if let Err(error) = noted.await {
             tracing::error!(%error, "the end of a subject is not in the history");
         }
@@ -226,27 +285,65 @@ impl Started {
 }
 
 /// Who is watched until its end.
-struct Noted {
+struct Watched {
     subject: Subject,
     pid: Option<u32>,
     handle: ProcessHandle,
     notes: Notes,
+    still: watch::Sender<bool>,
     deaths: mpsc::UnboundedSender<SubjectError>,
 }
 
-/// Writes the end of a subject into the history, when it comes.
-async fn note_end(ended: impl Future<Output = SubjectError>, watched: Noted) {
-    let Noted { subject, pid, handle, notes, deaths } = watched;
-    let death = ended.await;
-    let change = match handle.asked() {
-        Some(Asked::Kill) => SubjectChange::Killed,
-        Some(Asked::Stop) => SubjectChange::Stopped,
-        None => SubjectChange::Died,
-    };
-    if let Err(error) = notes.subject(subject, change, pid).await {
-        tracing::error!(error = &error as &dyn std::error::Error, "the end of a subject");
+impl Watched {
+    /// Writes into the history that it stands still, whoever made it, and that it has ended.
+    async fn note(self, ended: impl Future<Output = SubjectError>) {
+        let death = tokio::select! {
+            death = ended => death,
+            never = self.note_freezes() => match never {},
+        };
+        let change = match self.handle.asked() {
+            Some(Asked::Kill) => SubjectChange::Killed,
+            Some(Asked::Stop) => SubjectChange::Stopped,
+            None => SubjectChange::Died,
+        };
+        self.write(change).await;
+        if change == SubjectChange::Died {
+            drop(self.deaths.send(death));
+        }
     }
-    if change == SubjectChange::Died {
-        drop(deaths.send(death));
+
+    async fn note_freezes(&self) -> Infallible {
+        // None when it has ended, which is noted beside this.
+        let Some(mut freezes) = self.handle.freezes() else { return pending().await };
+        // It may be frozen already.
+        freezes.mark_changed();
+        while freezes.changed().await.is_ok() {
+            let frozen = *freezes.borrow_and_update();
+            if frozen && self.handle.stands_still().await.is_ok() {
+                self.write(SubjectChange::Frozen).await;
+                self.still.send_replace(true);
+            } else {
+                self.still.send_replace(false);
+            }
+        }
+        pending().await
+    }
+
+    async fn write(&self, change: SubjectChange) {
+        if let Err(error) = self.notes.subject(self.subject, change, self.pid).await {
+            tracing::error!(error = &error as &dyn std::error::Error, "a change of a subject");
+        }
     }
 }
+
+fn signalled(what: &'static str, subject: Subject, error: HandleError) -> StepError {
+    match error {
+        HandleError::NotRunning => StepError::failed(format!("{subject} does not run")),
+        source @ HandleError::Refused { .. } => {
+            RunError::from(SubjectError::Signal { what, subject, source }).into()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use dispatch_contract::ErrorKind;
 use dispatch_contract::rules::RuleId;
 use serde::Deserialize;
 
-use super::{Component, Fact, JobName, Place, Target};
+use super::{AdapterCall, Fact, JobName, Place, Target};
+use crate::history::Subject;
 
 /// One step.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,22 +21,12 @@ pub struct Step {
 }
 
 /// What a step does or waits for.
-///
-/// A call of the adapter has to succeed unless the step says how it is refused; a call that answers
-/// anything else than the step says breaks the step, and so the scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// The adapter's Start, of a job with one node.
-    Start {
-        /// The job, from here on.
-        job: JobName,
-        /// The CPUs that its one pod asks for.
-        cpu: u32,
-        /// Its `WorkloadPriorityClass`.
-        priority: Option<Priority>,
-        /// The kind of error that is expected; then nothing may have been created.
-        refused: Option<ErrorKind>,
-    },
+    /// A call of the adapter.
+    Call(AdapterCall),
+    /// Calls of the adapter, all of them sent before any answer is waited for.
+    AtOnce(Vec<AdapterCall>),
     /// Somebody else than dispatch creates a job in the same `ClusterQueue`.
     Submit {
         /// The job, from here on.
@@ -47,37 +37,6 @@ pub enum Action {
         cpu: u32,
         /// Labels on it, beside the queue's.
         labels: BTreeMap<String, String>,
-    },
-    /// The adapter's Open.
-    Open {
-        /// The job.
-        job: JobName,
-    },
-    /// The adapter's Release.
-    Release {
-        /// The job.
-        job: JobName,
-        /// The kind of error that is expected.
-        refused: Option<ErrorKind>,
-    },
-    /// The adapter's Status, once.
-    Status {
-        /// The job.
-        job: JobName,
-        /// The state that it has to answer, by the names of [`dispatch_contract::State::name`].
-        state: &'static str,
-    },
-    /// The adapter's List, once.
-    List {
-        /// The jobs that it has to answer: these and no others, in any order.
-        jobs: Vec<JobName>,
-    },
-    /// The adapter's Preflight.
-    Preflight {
-        /// Whether it has to find the gate unproved.
-        observe_only: bool,
-        /// Rules that have to be among its reasons.
-        because: Vec<RuleId>,
     },
     /// Waits until a fact is true.
     Until {
@@ -111,30 +70,35 @@ pub enum Action {
         /// What.
         target: Target,
     },
-    /// A replica of the controller is asked to stop (SIGTERM), and has stopped when the step ends.
-    StopController {
-        /// Its number, from 0.
-        replica: u32,
+    /// A subject is asked to stop (SIGTERM), and has stopped when the step ends.
+    Terminate {
+        /// Which.
+        subject: Subject,
     },
-    /// A replica of the controller that was stopped is started, and is ready when the step ends.
-    StartController {
-        /// Its number, from 0.
-        replica: u32,
+    /// A subject is killed (SIGKILL), and has ended when the step ends.
+    Kill {
+        /// Which.
+        subject: Subject,
+    },
+    /// A subject is started again, and is ready when the step ends. One that runs is killed first.
+    Restart {
+        /// Which.
+        subject: Subject,
     },
     /// Kueue is restarted with these feature gates, and serves when the step ends.
     Kueue {
         /// The feature gates, by name.
         feature_gates: BTreeMap<String, bool>,
     },
-    /// A component of the cluster stands still from now on (SIGSTOP).
+    /// A subject, or a component of the cluster, stands still from now on (SIGSTOP).
     Freeze {
         /// Which.
-        component: Component,
+        subject: Subject,
     },
-    /// A component that stands still goes on.
+    /// One that stands still goes on.
     Thaw {
         /// Which.
-        component: Component,
+        subject: Subject,
     },
 }
 
@@ -142,20 +106,17 @@ impl Action {
     /// The word that names the step in a scenario.
     pub fn word(&self) -> &'static str {
         match self {
-            Self::Start { .. } => "start",
+            Self::Call(call) => call.word(),
+            Self::AtOnce(_) => "at-once",
             Self::Submit { .. } => "submit",
-            Self::Open { .. } => "open",
-            Self::Release { .. } => "release",
-            Self::Status { .. } => "status",
-            Self::List { .. } => "list",
-            Self::Preflight { .. } => "preflight",
             Self::Until { .. } => "until",
             Self::Linger { .. } => "linger",
             Self::LetGo { .. } => "let-go",
             Self::End { .. } => "end",
             Self::Delete { .. } => "delete",
-            Self::StopController { .. } => "stop-controller",
-            Self::StartController { .. } => "start-controller",
+            Self::Terminate { .. } => "terminate",
+            Self::Kill { .. } => "kill",
+            Self::Restart { .. } => "restart",
             Self::Kueue { .. } => "kueue",
             Self::Freeze { .. } => "freeze",
             Self::Thaw { .. } => "thaw",

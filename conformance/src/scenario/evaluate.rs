@@ -6,11 +6,11 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 
 use super::{
-    AdmissionIs, CalledFact, ControllerFact, EndAs, Fact, JobName, JobSetFact, PodFact,
-    PreflightVerdict, ReplicaIs, RunningFact, Target, TargetKind, TrainJobFact, WorkloadFact,
+    AdmissionIs, CalledFact, EndAs, Fact, JobName, JobSetFact, PodFact, PreflightVerdict,
+    ProcessFact, ProcessIs, RunningFact, Target, TargetKind, TrainJobFact, WorkloadFact,
 };
 use crate::history::{
-    CallOutcome, Event, History, Kind, Object, Role, SubjectChange, Trail, Verb, Version, What,
+    CallOutcome, Event, History, Kind, Object, Subject, SubjectChange, Trail, Verb, Version, What,
 };
 
 /// A point of a history: an order, and at it, after the versions of that order, an event that is no
@@ -99,7 +99,7 @@ impl Fact {
             Self::Gone(target) => at.gone(target),
             Self::Ended { job, end } => at.ended(job, *end),
             Self::Called(fact) => at.called(fact),
-            Self::Controller(fact) => at.controller(*fact),
+            Self::Process(fact) => at.process(*fact),
             Self::AdmissionCheckActive { active } => at.admission_check(*active),
             Self::Preflight(verdict) => at.preflight(*verdict),
             Self::Together(facts) => {
@@ -130,7 +130,7 @@ impl Fact {
                 [kind].into_iter().chain(probe(&target.of)).collect()
             }
             Self::AdmissionCheckActive { .. } => vec![Kind::AdmissionCheck],
-            Self::Called(_) | Self::Controller(_) | Self::Preflight(_) => Vec::new(),
+            Self::Called(_) | Self::Process(_) | Self::Preflight(_) => Vec::new(),
             Self::Together(facts) => facts.iter().flat_map(Self::kinds).collect(),
         }
     }
@@ -194,6 +194,7 @@ impl<'a> At<'a> {
                 && agrees(fact.quota_reserved, workload.is("QuotaReserved"))
                 && agrees(fact.admitted, workload.is("Admitted"))
                 && agrees(fact.evicted, workload.is("Evicted"))
+                && agrees(fact.active, workload.is_active())
                 && fact
                     .check
                     .as_ref()
@@ -209,6 +210,7 @@ impl<'a> At<'a> {
         let is = |job: &TrainJob| {
             agrees(fact.suspended, job.is_suspended())
                 && agrees(fact.opened, job.is_opened())
+                && agrees(fact.held, job.hold_token().is_some())
                 && agrees(fact.ended_mark, job.ended_mark().is_some())
                 && carries(fact.admission, job.annotation(names::ADMISSION_COUNT))
         };
@@ -296,27 +298,27 @@ impl<'a> At<'a> {
         }))
     }
 
-    fn controller(&self, fact: ControllerFact) -> Truth {
+    fn process(&self, fact: ProcessFact) -> Truth {
         let mut answer = Truth::False;
         for event in self.history.events() {
             let What::Subject(subject) = &event.what else { continue };
-            if subject.role != Role::Controller || subject.replica != fact.replica {
+            if (Subject { role: subject.role, replica: subject.replica }) != fact.subject {
                 continue;
             }
             let is = match subject.change {
                 SubjectChange::Started | SubjectChange::Ready | SubjectChange::Thawed => {
-                    ReplicaIs::Started
+                    ProcessIs::Started
                 }
-                SubjectChange::Frozen => ReplicaIs::Frozen,
+                SubjectChange::Frozen => ProcessIs::Frozen,
                 SubjectChange::Stopped | SubjectChange::Killed | SubjectChange::Died => {
-                    ReplicaIs::Stopped
+                    ProcessIs::Stopped
                 }
             };
             match Point::of(event) {
                 Some(changed) if changed <= self.point => answer = (is == fact.is).into(),
                 Some(_) => {}
                 None => {
-                    let why = "a change of the controller has no order".to_owned();
+                    let why = "a change of the process has no order".to_owned();
                     answer = Truth::CannotBeSaid(why);
                 }
             }

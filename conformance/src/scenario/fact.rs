@@ -5,7 +5,7 @@ use dispatch_contract::resources::CheckState;
 use serde::Deserialize;
 
 use super::{EndAs, JobName, Target};
-use crate::history::Verb;
+use crate::history::{Subject, Verb};
 
 /// Something that is so, or is not so, at a point of a history.
 ///
@@ -34,8 +34,8 @@ pub enum Fact {
     },
     /// `called: open`: the adapter was called so. True from just before the first such call on.
     Called(CalledFact),
-    /// `controller: 0`: a replica of the controller is like this.
-    Controller(ControllerFact),
+    /// `controller: 0`, `adapter: stopped`: a subject's process is like this.
+    Process(ProcessFact),
     /// `admission-check: active`: the scenario's `AdmissionCheck` has the condition Active.
     AdmissionCheckActive {
         /// Whether it has, or has not.
@@ -63,6 +63,8 @@ pub struct WorkloadFact {
     pub admitted: Option<bool>,
     /// The condition Evicted.
     pub evicted: Option<bool>,
+    /// Whether `spec.active` is not false.
+    pub active: Option<bool>,
     /// `names: pods-of train`: the message of dispatch's check names each live pod of that job.
     pub names_pods_of: Option<JobName>,
 }
@@ -76,6 +78,8 @@ pub struct TrainJobFact {
     pub suspended: Option<bool>,
     /// Whether it carries the opened mark.
     pub opened: Option<bool>,
+    /// Whether it carries the hold mark.
+    pub held: Option<bool>,
     /// Whether it carries the ended mark.
     pub ended_mark: Option<bool>,
     /// A, as its annotation has it.
@@ -133,19 +137,19 @@ pub struct CalledFact {
     pub job: Option<JobName>,
 }
 
-/// What is asked of a replica of the controller.
+/// What is asked of a subject's process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ControllerFact {
-    /// Its number, from 0.
-    pub replica: u32,
+pub struct ProcessFact {
+    /// Whose.
+    pub subject: Subject,
     /// What it is.
-    pub is: ReplicaIs,
+    pub is: ProcessIs,
 }
 
-/// What a replica is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// What a subject's process is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum ReplicaIs {
+pub enum ProcessIs {
     /// It was started, and has neither stopped since nor been frozen.
     Started,
     /// It was frozen, and not thawed since.

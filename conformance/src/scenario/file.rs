@@ -10,10 +10,13 @@ use serde::Deserialize;
 use serde_saphyr::Spanned;
 
 use super::{
-    Component, EndAs, Mode, Need, PreflightPolicy, PreflightVerdict, Priority, ReplicaIs,
-    SubmitKind,
+    EndAs, Mode, Need, PreflightPolicy, PreflightVerdict, Priority, ProcessIs, SubmitKind,
 };
 use crate::history::Verb;
+
+mod job_call;
+
+pub(super) use job_call::JobCallFile;
 
 /// A text with its place.
 pub(super) type Text = Spanned<String>;
@@ -75,21 +78,25 @@ pub(super) struct KueueFile {
 pub(super) enum StepFile {
     Start(StartFile),
     Submit(SubmitFile),
-    Open(Text),
-    Release(ReleaseFile),
+    Open(Spanned<JobCallFile>),
+    Hold(Spanned<JobCallFile>),
+    Release(Spanned<JobCallFile>),
+    Stop(Spanned<JobCallFile>),
     Status(StatusFile),
     List(Vec<Text>),
     Preflight(PreflightFile),
+    AtOnce(Spanned<Vec<Spanned<StepFile>>>),
     Until(Box<Spanned<FactFile>>),
     Linger(Text),
     LetGo(Text),
     End(EndFile),
     Delete(Text),
-    StopController(Spanned<u32>),
-    StartController(Spanned<u32>),
+    Terminate(Text),
+    Kill(Text),
+    Restart(Text),
     Kueue(KueueFile),
-    Freeze(Spanned<Component>),
-    Thaw(Spanned<Component>),
+    Freeze(Text),
+    Thaw(Text),
 }
 
 #[derive(Deserialize)]
@@ -98,7 +105,13 @@ pub(super) struct StartFile {
     pub(super) job: Text,
     pub(super) cpu: Spanned<u32>,
     pub(super) priority: Option<Priority>,
+    #[serde(default)]
+    pub(super) again: bool,
     pub(super) refused: Option<ErrorKind>,
+    #[serde(default)]
+    pub(super) cut_off: bool,
+    #[serde(default)]
+    pub(super) repeat: bool,
 }
 
 #[derive(Deserialize)]
@@ -109,13 +122,6 @@ pub(super) struct SubmitFile {
     pub(super) cpu: Spanned<u32>,
     #[serde(default)]
     pub(super) labels: BTreeMap<String, String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub(super) struct ReleaseFile {
-    pub(super) job: Text,
-    pub(super) refused: Option<ErrorKind>,
 }
 
 #[derive(Deserialize)]
@@ -154,6 +160,7 @@ pub(super) struct FactFile {
     pub(super) ended: Option<Text>,
     pub(super) called: Option<Spanned<Verb>>,
     pub(super) controller: Option<Spanned<u32>>,
+    pub(super) adapter: Option<Spanned<ProcessIs>>,
     pub(super) admission_check: Option<Spanned<CheckActivity>>,
     pub(super) preflight: Option<Spanned<PreflightVerdict>>,
     pub(super) together: Option<Spanned<Vec<Spanned<FactFile>>>>,
@@ -163,9 +170,11 @@ pub(super) struct FactFile {
     pub(super) check: Option<Text>,
     pub(super) admitted: Option<Spanned<bool>>,
     pub(super) evicted: Option<Spanned<bool>>,
+    pub(super) active: Option<Spanned<bool>>,
     pub(super) names: Option<Text>,
     pub(super) suspended: Option<Spanned<bool>>,
     pub(super) opened: Option<Spanned<bool>>,
+    pub(super) held: Option<Spanned<bool>>,
     pub(super) ended_mark: Option<Spanned<bool>>,
     pub(super) nth: Option<Spanned<u32>>,
     pub(super) execution: Option<Spanned<u32>>,
@@ -176,7 +185,7 @@ pub(super) struct FactFile {
     pub(super) end: Option<Spanned<EndAs>>,
     #[serde(rename = "for")]
     pub(super) for_job: Option<Text>,
-    pub(super) is: Option<Spanned<ReplicaIs>>,
+    pub(super) is: Option<Spanned<ProcessIs>>,
 
     /// Allowed in `until` alone.
     pub(super) or_breaks: Option<Text>,

@@ -11,11 +11,13 @@ use serde_saphyr::Spanned;
 
 use super::file::{ScenarioFile, Text};
 use super::problem::{Problem, did_you_mean};
-use super::{Component, Given, JobName, Need, Place, Scenario, SubmitKind};
-use crate::history::Verb;
+use super::{Given, JobName, Need, Place, ProcessIs, Scenario, SubmitKind};
+use crate::history::{Subject, Verb};
 
+mod calls;
 mod expectations;
 mod facts;
+mod processes;
 mod steps;
 mod text;
 
@@ -83,14 +85,16 @@ struct Plan<'a> {
     /// The calls so far, and the jobs they were for.
     calls: BTreeSet<(Verb, Option<JobName>)>,
     queue_cpu: u32,
+    /// Jobs whose Start has no answer so far.
+    unanswered: BTreeSet<JobName>,
     replicas: u32,
-    /// Replicas that are stopped now.
-    stopped: BTreeSet<u32>,
-    /// Replicas that were stopped at any time.
-    ever_stopped: BTreeSet<u32>,
+    /// Subjects that have ended now.
+    stopped: BTreeSet<Subject>,
+    /// Subjects and components that stand still now.
+    frozen: BTreeSet<Subject>,
+    /// What subjects were at any time.
+    ever: BTreeSet<(Subject, ProcessIs)>,
     lingering: BTreeSet<JobName>,
-    /// Components that stand still now.
-    frozen: BTreeSet<Component>,
     /// Whether every step was gone through.
     steps_are_read: bool,
 }
@@ -105,10 +109,11 @@ impl<'a> Plan<'a> {
             calls: BTreeSet::new(),
             queue_cpu: file.given.queue.cpu.value,
             replicas: file.given.controller.replicas.value,
+            unanswered: BTreeSet::new(),
             stopped: BTreeSet::new(),
-            ever_stopped: BTreeSet::new(),
-            lingering: BTreeSet::new(),
             frozen: BTreeSet::new(),
+            ever: BTreeSet::new(),
+            lingering: BTreeSet::new(),
             steps_are_read: false,
         }
     }
@@ -188,7 +193,7 @@ impl<'a> Plan<'a> {
             let (set, restarted) = ("Kueue's feature gates are set", "Kueue is restarted");
             self.right(file, at, (Need::KueueFeatureGates, "kueue-feature-gates"), set, restarted);
         }
-        if let Some(at) = steps::freezes(file) {
+        if let Some(at) = processes::freezes(file) {
             let frozen = "a component is frozen";
             self.right(file, at, (Need::FreezeComponents, "freeze-components"), frozen, frozen);
         }
@@ -269,17 +274,6 @@ impl<'a> Plan<'a> {
         }
         let problem = Problem::new(place(text), format!("`{name}` is not an object of dispatch's"));
         self.refuse(problem.hint("the adapter is called for jobs that a `start` step made"));
-        None
-    }
-
-    /// A replica of the controller.
-    fn replica(&mut self, number: &Spanned<u32>) -> Option<u32> {
-        if number.value < self.replicas {
-            return Some(number.value);
-        }
-        let problem = Problem::new(place(number), format!("there is no replica {}", number.value));
-        let last = self.replicas.saturating_sub(1);
-        self.refuse(problem.hint(format!("they count from 0, and the last one here is {last}")));
         None
     }
 }

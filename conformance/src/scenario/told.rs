@@ -11,11 +11,15 @@ proves: [EX-01]
 given: {{ mode: kueue, queue: {{ cpu: 4 }}, controller: {{ replicas: 1 }} }}
 steps:
   - preflight: {{ observe-only: false }}
-  - stop-controller: 0
-  - start-controller: 0
+  - terminate: controller-0
+  - restart: controller-0
   - start: {{ job: train, cpu: 1 }}
   - submit: {{ job: other, kind: Job, cpu: 1 }}
   - open: train
+  - freeze: controller-0
+  - thaw: controller-0
+  - kill: adapter
+  - restart: adapter
 then: [{then}]
 witness:
   - {witness}

@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use serde::Deserialize;
 
+use crate::history::Role;
+
 /// A place in a scenario file. Both counts begin at 1; columns count characters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Place {
@@ -136,6 +138,17 @@ impl Component {
             Self::Trainer => "trainer",
             Self::JobSet => "jobset",
             Self::KubeControllerManager => "kube-controller-manager",
+        }
+    }
+
+    /// The component that has this role; `None` of what is judged.
+    pub fn of(role: Role) -> Option<Self> {
+        match role {
+            Role::Adapter | Role::Controller => None,
+            Role::Kueue => Some(Self::Kueue),
+            Role::Trainer => Some(Self::Trainer),
+            Role::Jobset => Some(Self::JobSet),
+            Role::KubeControllerManager => Some(Self::KubeControllerManager),
         }
     }
 

@@ -30,7 +30,7 @@ struct Target {
     process: Arc<OwnedFd>,
     ended: watch::Receiver<Option<ExitStatus>>,
     asked: Option<Asked>,
-    frozen: bool,
+    frozen: watch::Sender<bool>,
 }
 
 /// What somebody asked a process for, so that its end is no surprise.
@@ -68,8 +68,8 @@ impl ProcessHandle {
     ) -> std::io::Result<Arc<OwnedFd>> {
         let raw = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(Errno::SRCH)?;
         let process = Arc::new(pidfd_open(raw, PidfdFlags::empty())?);
-        let target =
-            Target { pid, process: Arc::clone(&process), ended, asked: None, frozen: false };
+        let frozen = watch::Sender::new(false);
+        let target = Target { pid, process: Arc::clone(&process), ended, asked: None, frozen };
         *self.lock() = Some(target);
         Ok(process)
     }
@@ -100,12 +100,12 @@ impl ProcessHandle {
     /// Makes it stand still (SIGSTOP). Returns when the signal was sent:
     /// [`ProcessHandle::stands_still`] waits until it does.
     pub fn freeze(&self) -> Result<(), HandleError> {
-        self.send("freeze", Signal::STOP, |target| target.frozen = true)
+        self.send("freeze", Signal::STOP, |target| target.is_frozen(true))
     }
 
     /// Lets it go on (SIGCONT).
     pub fn thaw(&self) -> Result<(), HandleError> {
-        self.send("thaw", Signal::CONT, |target| target.frozen = false)
+        self.send("thaw", Signal::CONT, |target| target.is_frozen(false))
     }
 
     /// Asks it to stop (SIGTERM).
@@ -128,7 +128,12 @@ impl ProcessHandle {
 
     /// Whether it was frozen last, and not thawed.
     pub fn is_frozen(&self) -> bool {
-        self.running().is_ok_and(|target| target.frozen)
+        self.running().is_ok_and(|target| *target.frozen.borrow())
+    }
+
+    /// Whether the process that runs now was frozen last, and each change of that, by whomever.
+    pub(crate) fn freezes(&self) -> Option<watch::Receiver<bool>> {
+        self.running().ok().map(|target| target.frozen.subscribe())
     }
 
     /// Whether it runs, frozen or not.
@@ -160,15 +165,12 @@ impl ProcessHandle {
     ) -> Result<(), HandleError> {
         let mut now = self.lock();
         let target = now.as_mut().filter(|target| target.runs()).ok_or(HandleError::NotRunning)?;
-        // Before the signal, so that whoever sees its effect sees the cause.
-        let before = target.clone();
+        // Before the signal, so that whoever sees its effect sees the cause. It cannot fail but by
+        // the end of the process.
         note(target);
-        pidfd_send_signal(&target.process, signal).map_err(|error| {
-            *target = before;
-            match error {
-                Errno::SRCH => HandleError::NotRunning,
-                error => HandleError::Refused { what, source: error.into() },
-            }
+        pidfd_send_signal(&target.process, signal).map_err(|error| match error {
+            Errno::SRCH => HandleError::NotRunning,
+            error => HandleError::Refused { what, source: error.into() },
         })
     }
 
@@ -184,6 +186,10 @@ impl ProcessHandle {
 impl Target {
     fn runs(&self) -> bool {
         self.ended.borrow().is_none()
+    }
+
+    fn is_frozen(&self, frozen: bool) {
+        self.frozen.send_if_modified(|now| std::mem::replace(now, frozen) != frozen);
     }
 }
 

@@ -108,7 +108,7 @@ pub(in crate::rules) mod tests {
             self.workload(|it| it["spec"]["active"] = json!(active))
         }
 
-        pub(in crate::rules) fn holds(&mut self, token: &str) -> &mut Self {
+        pub(crate) fn holds(&mut self, token: &str) -> &mut Self {
             self.calls(Verb::Hold).marks_held(token).sets_active(false).answers(json!({}))
         }
     }

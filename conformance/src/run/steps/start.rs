@@ -1,28 +1,44 @@
 //! `start`: the adapter's Start.
 
-use dispatch_contract::{ErrorKind, ObjectName, RuntimeRef, StartAnswer, StartRequest};
+use dispatch_contract::rules::RuleId;
+use dispatch_contract::{ObjectName, RuntimeRef, StartAnswer, StartRequest};
+use serde_json::Value;
 
-use super::call::expected;
 use crate::history::Kind;
 use crate::run::error::StepError;
 use crate::run::fixture::trainer;
 use crate::run::stage::{Job, Stage};
 use crate::scenario::{JobName, Priority};
-use crate::subject::Call;
 
-pub(super) async fn run(
+/// The rule that a repeated Start which gives another object breaks.
+const SAME_OBJECT: &str = "SG-07";
+
+/// The name of a job in the cluster: one of its own, or the one that it has.
+pub(super) async fn name(
     stage: &mut Stage<'_>,
     job: &JobName,
-    cpu: u32,
-    priority: Option<Priority>,
-    refused: Option<ErrorKind>,
-) -> Result<(), StepError> {
+    again: bool,
+) -> Result<String, StepError> {
+    if again {
+        return Ok(stage.job(job)?.name.clone());
+    }
     let name = ObjectName::new(stage.entropy.ulid(), 1)
         .ok_or_else(|| StepError::failed("1 is no number of an object"))?
         .to_string();
-    let named = |uid| Job { kind: Kind::TrainJob, name: name.clone(), uid };
-    let request = StartRequest {
-        name: name.clone(),
+    let named = Job { kind: Kind::TrainJob, name: name.clone(), uid: None };
+    stage.name_job(job, named, true).await?;
+    Ok(name)
+}
+
+/// What Start is asked for.
+pub(super) fn request(
+    stage: &Stage<'_>,
+    name: String,
+    cpu: u32,
+    priority: Option<Priority>,
+) -> StartRequest {
+    StartRequest {
+        name,
         runtime_ref: RuntimeRef {
             kind: Some("TrainingRuntime".to_owned()),
             name: stage.names.runtime().to_owned(),
@@ -34,11 +50,32 @@ pub(super) async fn run(
         trainer: Some(trainer(cpu)),
         initializer: None,
         active_deadline_seconds: None,
-    };
-    stage.name_job(job, named(None), true).await?;
-    let answer = stage.call(&Call::Start(request), Some(job)).await?;
-    let Some(answer) = expected(answer, refused)? else { return Ok(()) };
-    let started: StartAnswer = serde_json::from_value(answer)
+    }
+}
+
+/// What Start answered: from then on the job has its UID, and no Start may give it another.
+pub(super) async fn started(
+    stage: &mut Stage<'_>,
+    job: &JobName,
+    answer: Value,
+) -> Result<(), StepError> {
+    let answer: StartAnswer = serde_json::from_value(answer)
         .map_err(|error| StepError::failed(format!("Start's answer cannot be read: {error}")))?;
-    Ok(stage.name_job(job, named(Some(started.uid)), true).await?)
+    let known = stage.job(job)?.clone();
+    let (name, uid) = (&answer.name, &answer.uid);
+    let is_same = *name == known.name && known.uid.as_ref().is_none_or(|known| known == uid);
+    if !is_same {
+        let before = known.uid.map(|uid| format!(" of UID {uid}")).unwrap_or_default();
+        let why = format!("Start of {}{before} gave {name} of UID {uid}", known.name);
+        return Err(StepError::Failed { why, rule: rule(SAME_OBJECT) });
+    }
+    if known.uid.is_none() {
+        let named = Job { uid: Some(answer.uid), ..known };
+        stage.name_job(job, named, true).await?;
+    }
+    Ok(())
+}
+
+fn rule(id: &str) -> Option<RuleId> {
+    id.parse().ok()
 }

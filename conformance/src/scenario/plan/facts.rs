@@ -4,19 +4,20 @@ use dispatch_contract::AdmissionCount;
 use dispatch_contract::resources::CheckState;
 use serde_saphyr::Spanned;
 
+use super::processes::ADAPTER;
 use super::{Maker, Plan, place};
-use crate::history::Verb;
+use crate::history::{Role, Subject, Verb};
 use crate::scenario::file::{CheckActivity, FactFile, Text};
 use crate::scenario::problem::{Problem, did_you_mean};
 use crate::scenario::{
-    AdmissionIs, CalledFact, ControllerFact, Fact, JobName, JobSetFact, Place, PodFact, ReplicaIs,
+    AdmissionIs, CalledFact, Fact, JobName, JobSetFact, Place, PodFact, ProcessFact, ProcessIs,
     RunningFact, SubmitKind, Target, TargetKind, TrainJobFact, WorkloadFact,
 };
 
 /// What facts are about, each with what can be asked of it.
-pub(in crate::scenario) const SUBJECTS: [(&str, &[&str]); 12] = [
-    ("workload", &["gated", "quota-reserved", "check", "admitted", "evicted", "names"]),
-    ("trainjob", &["suspended", "opened", "ended-mark", "A"]),
+pub(in crate::scenario) const SUBJECTS: [(&str, &[&str]); 13] = [
+    ("workload", &["gated", "quota-reserved", "check", "admitted", "evicted", "active", "names"]),
+    ("trainjob", &["suspended", "opened", "held", "ended-mark", "A"]),
     ("jobset", &["nth", "suspended"]),
     ("running", &["execution", "A"]),
     ("pod-of", &["terminating", "A"]),
@@ -24,6 +25,7 @@ pub(in crate::scenario) const SUBJECTS: [(&str, &[&str]); 12] = [
     ("ended", &["as"]),
     ("called", &["for"]),
     ("controller", &["is"]),
+    ("adapter", &[]),
     ("admission-check", &[]),
     ("preflight", &[]),
     ("together", &[]),
@@ -73,6 +75,10 @@ impl Plan<'_> {
             "ended" => self.ended(written),
             "called" => self.called_fact(written),
             "controller" => self.controller(written),
+            "adapter" => {
+                let written = written.adapter.as_ref()?;
+                self.process(ADAPTER, written.value, place(written))
+            }
             "admission-check" => {
                 let active = written.admission_check.as_ref()?.value == CheckActivity::Active;
                 Some(Fact::AdmissionCheckActive { active })
@@ -156,6 +162,7 @@ impl Plan<'_> {
             check,
             admitted: value(written.admitted.as_ref()),
             evicted: value(written.evicted.as_ref()),
+            active: value(written.active.as_ref()),
             names_pods_of,
         }))
     }
@@ -191,6 +198,7 @@ impl Plan<'_> {
             job,
             suspended: value(written.suspended.as_ref()),
             opened: value(written.opened.as_ref()),
+            held: value(written.held.as_ref()),
             ended_mark: value(written.ended_mark.as_ref()),
             admission,
         }))
@@ -255,15 +263,25 @@ impl Plan<'_> {
 
     fn controller(&mut self, written: &FactFile) -> Option<Fact> {
         let number = written.controller.as_ref()?;
-        let replica = self.replica(number)?;
+        let subject = Subject { role: Role::Controller, replica: number.value };
+        self.replica(number.value, place(number))?;
         let is =
             self.needed(value(written.is.as_ref()), place(number), "controller", "is: stopped")?;
-        if is == ReplicaIs::Stopped && !self.ever_stopped.contains(&replica) {
-            let message = format!("no step stops replica {replica}");
-            self.refuse(Problem::new(place(number), message).hint("the fact would never be true"));
+        self.process(subject, is, place(number))
+    }
+
+    fn process(&mut self, subject: Subject, is: ProcessIs, at: Place) -> Option<Fact> {
+        let never = match is {
+            ProcessIs::Started => None,
+            ProcessIs::Frozen => Some("freezes"),
+            ProcessIs::Stopped => Some("ends"),
+        };
+        if let Some(never) = never.filter(|_| !self.ever.contains(&(subject, is))) {
+            let problem = Problem::new(at, format!("no step {never} {subject}"));
+            self.refuse(problem.hint("the fact would never be true"));
             return None;
         }
-        Some(Fact::Controller(ControllerFact { replica, is }))
+        Some(Fact::Process(ProcessFact { subject, is }))
     }
 
     fn preflight_fact(&mut self, written: &FactFile) -> Option<Fact> {
@@ -310,6 +328,7 @@ impl FactFile {
             key("ended", self.ended.as_ref()),
             key("called", self.called.as_ref()),
             key("controller", self.controller.as_ref()),
+            key("adapter", self.adapter.as_ref()),
             key("admission-check", self.admission_check.as_ref()),
             key("preflight", self.preflight.as_ref()),
             key("together", self.together.as_ref()),
@@ -325,9 +344,11 @@ impl FactFile {
             key("check", self.check.as_ref()),
             key("admitted", self.admitted.as_ref()),
             key("evicted", self.evicted.as_ref()),
+            key("active", self.active.as_ref()),
             key("names", self.names.as_ref()),
             key("suspended", self.suspended.as_ref()),
             key("opened", self.opened.as_ref()),
+            key("held", self.held.as_ref()),
             key("ended-mark", self.ended_mark.as_ref()),
             key("nth", self.nth.as_ref()),
             key("execution", self.execution.as_ref()),
