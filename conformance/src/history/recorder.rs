@@ -12,6 +12,7 @@ mod revision;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures::future::join_all;
 use kube::api::{DynamicObject, ListParams};
 use kube::{Client, ResourceExt};
 use thiserror::Error;
@@ -105,17 +106,19 @@ impl Recorder {
     }
 
     async fn catch_up(&self) {
-        for one in &self.recorded {
-            let params = ListParams { field_selector: one.fields(), ..ListParams::default() };
-            let api = one.api(self.client.clone());
-            let missing = match timeout(CATCH_UP_LIMIT, api.list(&params)).await {
-                Ok(Ok(list)) => self.reach(one.kind, &Listing::of(&list)).await,
-                Ok(Err(error)) => Some(format!("the last list failed: {error}")),
-                Err(_) => Some(format!("the last list was not answered within {CATCH_UP_LIMIT:?}")),
-            };
-            if let Some(why) = missing {
-                self.journal.note(None, What::Gap(Gap { kind: Some(one.kind), why }));
-            }
+        join_all(self.recorded.iter().map(|one| self.catch_up_with(one))).await;
+    }
+
+    async fn catch_up_with(&self, one: &Recorded) {
+        let params = ListParams { field_selector: one.fields(), ..ListParams::default() };
+        let api = one.api(self.client.clone());
+        let missing = match timeout(CATCH_UP_LIMIT, api.list(&params)).await {
+            Ok(Ok(list)) => self.reach(one.kind, &Listing::of(&list)).await,
+            Ok(Err(error)) => Some(format!("the last list failed: {error}")),
+            Err(_) => Some(format!("the last list was not answered within {CATCH_UP_LIMIT:?}")),
+        };
+        if let Some(why) = missing {
+            self.journal.note(None, What::Gap(Gap { kind: Some(one.kind), why }));
         }
     }
 

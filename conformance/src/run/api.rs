@@ -90,15 +90,30 @@ pub(super) async fn create(client: &Client, object: Value) -> Result<DynamicObje
     send(Limits::default(), request, api.create(&params, &parsed)).await
 }
 
-/// Deletes an object, what it owns in the background; gives its UID, or `None` if it is gone.
-pub(super) async fn delete(client: &Client, named: &Named) -> Result<Option<String>, RequestError> {
+/// What became of an object that was deleted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Deleted {
+    /// There was none.
+    WasGone,
+    /// It is gone.
+    Gone,
+    /// The object of this UID goes once its finalizers have run, or its grace period is over.
+    Goes { uid: String },
+}
+
+/// Deletes an object, what it owns in the background.
+pub(super) async fn delete(client: &Client, named: &Named) -> Result<Deleted, RequestError> {
     let api = named.api(client);
     let params = DeleteParams::background();
     let deleted = api.delete(&named.name, &params);
     let answer = send_optional(Limits::default(), named.request("delete"), deleted).await?;
-    Ok(answer.and_then(|answer| {
-        answer.either(|object| object.uid(), |status| status.details.map(|details| details.uid))
-    }))
+    // Of an object that is gone at once most kinds answer with a status, and some with the object as
+    // it was, which then has no deletion timestamp.
+    let goes = |object: DynamicObject| match (&object.metadata.deletion_timestamp, object.uid()) {
+        (Some(_), Some(uid)) => Deleted::Goes { uid },
+        _ => Deleted::Gone,
+    };
+    Ok(answer.map_or(Deleted::WasGone, |answer| answer.either(goes, |_| Deleted::Gone)))
 }
 
 /// Every object of a kind, in all namespaces.

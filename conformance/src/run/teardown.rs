@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use kube::Client;
 
-use super::api::{Named, delete, delete_all, gone, none_left};
+use super::api::{Deleted, Named, delete, delete_all, gone, none_left};
 use super::fixture::Rights;
 use super::{Host, Names};
 use crate::kubelet;
@@ -78,7 +78,10 @@ pub(super) async fn remove_all(client: &Client, names: &Names, rights: &[Rights]
     let mut torn = Torn::default();
     let namespace = Named::cluster("v1", "Namespace", names.namespace());
     match delete(client, &namespace).await {
-        Ok(uid) => torn.leaving = uid.map(|uid| Leaving { name: names.namespace(), uid }),
+        Ok(Deleted::Goes { uid }) => {
+            torn.leaving = Some(Leaving { name: names.namespace(), uid });
+        }
+        Ok(Deleted::WasGone | Deleted::Gone) => {}
         Err(error) => torn.left.push(error.to_string()),
     }
     if torn.leaving.is_some() {
@@ -138,9 +141,9 @@ pub(super) fn in_order(names: &Names, rights: &[Rights]) -> Vec<Vec<Named>> {
 async fn remove(client: &Client, named: &Named) -> Option<String> {
     let Named { kind, name, .. } = named;
     match delete(client, named).await {
-        Ok(None) => None,
-        Ok(Some(uid)) if gone(client, named, &uid, OBJECT_LIMIT).await => None,
-        Ok(Some(_)) => {
+        Ok(Deleted::WasGone | Deleted::Gone) => None,
+        Ok(Deleted::Goes { uid }) if gone(client, named, &uid, OBJECT_LIMIT).await => None,
+        Ok(Deleted::Goes { .. }) => {
             Some(format!("{kind} {name} was deleted and is still there after {OBJECT_LIMIT:?}"))
         }
         Err(error) => Some(error.to_string()),

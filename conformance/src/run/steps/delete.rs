@@ -1,6 +1,6 @@
 //! `delete`: an administrator deletes something of a job.
 
-use crate::run::api::{Named, delete};
+use crate::run::api::{Deleted, Named, delete};
 use crate::run::error::StepError;
 use crate::run::stage::Stage;
 use crate::scenario::{Target, TargetKind};
@@ -25,7 +25,7 @@ pub(super) async fn run(stage: &mut Stage<'_>, target: &Target) -> Result<(), St
     };
     let mut deleted = 0;
     for one in &all {
-        deleted += usize::from(delete(&stage.client, one).await?.is_some());
+        deleted += usize::from(delete(&stage.client, one).await? != Deleted::WasGone);
     }
     if deleted == 0 {
         return Err(StepError::failed(format!("there is no {target} to delete")));
