@@ -44,7 +44,7 @@ pub(super) fn nothing_is_left(home: &Home, ids: &[ProcessId]) {
 }
 
 /// Gone, or a zombie that nobody has waited for.
-fn ended(id: ProcessId) -> bool {
+pub(super) fn ended(id: ProcessId) -> bool {
     let stat = fs::read_to_string(format!("/proc/{}/stat", id.pid)).unwrap_or_default();
     !id.alive() || stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim().starts_with('Z'))
 }
