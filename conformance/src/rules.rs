@@ -4,11 +4,14 @@
 //! Every rule is judged in every scenario. A judge looks at what happened and at nothing else, so
 //! that a history can be judged again, later and elsewhere, with the same verdict.
 
+mod answers;
 mod ca;
 mod case;
 mod ex;
+mod gaps;
 mod op;
 mod pf;
+mod requests;
 mod rg;
 mod sg;
 mod span;
@@ -31,11 +34,9 @@ use case::Case;
 pub struct Judge {
     /// The rule's id.
     pub rule: &'static str,
-    /// The kinds whose versions it reads: a gap in one of them makes a pass inconclusive.
+    /// The kinds whose versions it reads: with a gap in one of them the rule can be neither kept nor
+    /// broken, but for what was broken before the gap.
     reads: &'static [Kind],
-    /// Whether it compares each version with the one before: then a gap can look like a break too,
-    /// because two writes look like one.
-    by_steps: bool,
     /// The rules that a break of this one usually brings about, so that a report can name the cause
     /// first.
     pub brings_about: &'static [&'static str],
@@ -53,6 +54,12 @@ pub const JUDGES: &[Judge] = &[
     sg::refused::SG_06,
     op::gate::OP_01,
     op::gate::OP_02,
+    op::version::OP_03,
+    op::administrator::OP_04,
+    op::trainjob::OP_05,
+    op::past::OP_08,
+    op::past::OP_09,
+    op::held::OP_10,
     pf::leak::PF_01,
     pf::observe_only::PF_02,
     pf::served::PF_06,
@@ -62,6 +69,7 @@ pub const JUDGES: &[Judge] = &[
     rg::owner::RG_03,
     rg::remainder::RG_04,
     rg::raise::RG_05,
+    rg::stale::RG_06,
     rg::state::RG_08,
     rg::down::RG_10,
     rg::own_entry::RG_11,
@@ -80,11 +88,34 @@ pub const JUDGES: &[Judge] = &[
     ca::release::CA_02,
     ca::stop::CA_03,
     ca::status::CA_04,
+    ca::unknown::CA_05,
+    ca::input::CA_06,
     ca::ended::CA_07,
+    ca::list::CA_08,
 ];
 
 /// Judges a history by every rule of the contract, in the contract's order.
+///
+/// A gap in the record makes what depends on it inconclusive: a pass, since a break may be in the gap,
+/// and a break, since what undoes it may be there. What was broken before the gap stays broken.
 pub fn judge(history: &History) -> Vec<Judgement> {
+    let broken_before = gaps::broken_before(history);
+    let mut judgements = judge_as_it_is(history);
+    for judgement in &mut judgements {
+        let rule = judgement.rule.as_str();
+        let Some(judge) = JUDGES.iter().find(|judge| judge.rule == rule) else { continue };
+        let Some(gap) = gaps::concerning(history, judge.reads) else { continue };
+        if let Some(broken) = broken_before.get(rule) {
+            judgement.verdict = broken.clone();
+        } else {
+            gaps::leave_open(&mut judgement.verdict, gap);
+        }
+    }
+    judgements
+}
+
+/// Judges a history as if nothing were missing in it.
+fn judge_as_it_is(history: &History) -> Vec<Judgement> {
     let case = history.begin().map(|begin: &Begin| Case::new(history, begin));
     RULES
         .iter()
@@ -101,27 +132,7 @@ pub fn judge(history: &History) -> Vec<Judgement> {
 
 fn judge_by(case: &Case<'_>, rule: &str) -> Verdict {
     match JUDGES.iter().find(|judge| judge.rule == rule) {
-        Some(judge) => judge.verdict(case),
+        Some(judge) => (judge.decide)(case),
         None => Verdict::not_applicable(unjudged::why(rule)),
-    }
-}
-
-impl Judge {
-    fn verdict(&self, case: &Case<'_>) -> Verdict {
-        let verdict = (self.decide)(case);
-        let concerns = |kind: Option<Kind>| kind.is_none_or(|kind| self.reads.contains(&kind));
-        let gap = case.history.gaps().map(|(_, gap)| gap).find(|gap| concerns(gap.kind));
-        match (verdict, gap) {
-            (Verdict::Pass, Some(gap)) => {
-                Verdict::inconclusive(format!("the record has a gap: {}", gap.why))
-            }
-            (Verdict::Fail { because, .. }, Some(gap)) if self.by_steps => {
-                Verdict::inconclusive(format!(
-                    "{because}; but the record has a gap, so that may be two writes: {}",
-                    gap.why
-                ))
-            }
-            (verdict, _) => verdict,
-        }
     }
 }

@@ -170,11 +170,13 @@ pub enum Kind {
     Lease,
     /// Of `v1`: what a controller says of an object.
     Event,
+    /// Of Trainer: what the `TrainJobs` of a namespace are made from.
+    TrainingRuntime,
 }
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::TrainJob,
         Self::Workload,
         Self::JobSet,
@@ -185,6 +187,7 @@ impl Kind {
         Self::LocalQueue,
         Self::Lease,
         Self::Event,
+        Self::TrainingRuntime,
     ];
 
     /// The kind as Kubernetes spells it.
@@ -200,6 +203,7 @@ impl Kind {
             Self::LocalQueue => "LocalQueue",
             Self::Lease => "Lease",
             Self::Event => "Event",
+            Self::TrainingRuntime => "TrainingRuntime",
         }
     }
 
@@ -216,6 +220,7 @@ impl Kind {
             Self::LocalQueue => ("kueue.x-k8s.io", "v1beta2", "localqueues"),
             Self::Lease => ("coordination.k8s.io", "v1", "leases"),
             Self::Event => ("", "v1", "events"),
+            Self::TrainingRuntime => ("trainer.kubeflow.org", "v1alpha1", "trainingruntimes"),
         }
     }
 

@@ -32,6 +32,10 @@ pub struct History {
     exchanges: Exchanges,
     faults: Vec<(u64, FaultChanged)>,
     gaps: Vec<(u64, Gap)>,
+    /// How many of the first events have no gap among them; all, where it is `None`.
+    whole: Option<usize>,
+    /// The place of the last version of each kind.
+    last_of_kind: BTreeMap<Kind, usize>,
     latest_order: u64,
 }
 
@@ -94,6 +98,17 @@ impl Call {
         self.invoked.input.get("name").and_then(Value::as_str)
     }
 
+    /// The store's revisions before the call and after its answer, where both are known.
+    pub fn orders(&self) -> Option<(u64, u64)> {
+        Some((self.invoked_order?, self.answered_order()?))
+    }
+
+    /// The numbers of the call's event and of its answer's.
+    pub fn events(&self) -> impl Iterator<Item = u64> + use<> {
+        let answered = self.answered.as_ref().map(|answered| answered.seq);
+        [self.invoked_seq].into_iter().chain(answered)
+    }
+
     /// The store's revision after the answer.
     pub fn answered_order(&self) -> Option<u64> {
         self.answered.as_ref().and_then(|answered| answered.order)
@@ -121,7 +136,11 @@ impl History {
             What::JobNamed(named) => {
                 self.jobs.insert(named.job.clone(), named.clone());
             }
-            What::Gap(gap) => self.gaps.push((seq, gap.clone())),
+            What::Gap(gap) => {
+                // It is noticed late: what is missing may be anything since the kind's last version.
+                let last = gap.kind.and_then(|kind| self.last_of_kind.get(&kind));
+                self.add_gap_since(last.map_or(0, |last| last + 1), seq, gap.clone());
+            }
             What::CallInvoked(invoked) => {
                 self.call_places.insert(invoked.call, self.calls.len());
                 self.calls.push(Call {
@@ -161,18 +180,24 @@ impl History {
         self.events.push(event);
     }
 
-    /// Adds a gap that no event of the file tells of.
-    pub(super) fn push_gap(&mut self, kind: Option<Kind>, why: &str) {
+    /// Adds a gap that no event of the file tells of: nothing is missing before this place.
+    pub(super) fn push_gap(&mut self, place: usize, why: &str) {
         let seq = self.events.last().map_or(0, |event| event.seq);
-        self.add_gap(seq, kind, why);
+        self.add_gap_since(place, seq, Gap { kind: None, why: why.to_owned() });
     }
 
     fn add_gap(&mut self, seq: u64, kind: Option<Kind>, why: impl Into<String>) {
-        self.gaps.push((seq, Gap { kind, why: why.into() }));
+        self.add_gap_since(self.events.len(), seq, Gap { kind, why: why.into() });
+    }
+
+    fn add_gap_since(&mut self, place: usize, seq: u64, gap: Gap) {
+        self.whole = Some(self.whole.map_or(place, |whole| whole.min(place)));
+        self.gaps.push((seq, gap));
     }
 
     fn add_version(&mut self, event: &Event, version: &ObjectVersion) {
         let kind = version.kind;
+        self.last_of_kind.insert(kind, self.events.len());
         let Some(order) = event.order else {
             return self.add_gap(event.seq, Some(kind), "the version has no order");
         };
@@ -255,6 +280,11 @@ impl History {
     /// What was not recorded, with the number of the event that says so.
     pub fn gaps(&self) -> impl Iterator<Item = (u64, &Gap)> {
         self.gaps.iter().map(|(seq, gap)| (*seq, gap))
+    }
+
+    /// The events before the first gap: among these, none is missing. All, where there is no gap.
+    pub fn before_gaps(&self) -> &[Event] {
+        &self.events[..self.whole.unwrap_or(self.events.len()).min(self.events.len())]
     }
 
     /// The calls to the adapter, in the order in which they were sent.

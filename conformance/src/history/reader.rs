@@ -100,7 +100,10 @@ pub fn read(input: impl BufRead, path: &Path) -> Result<History, ReadError> {
         match serde_json::from_slice::<Event>(&reader.line) {
             Ok(event) => next_seq = add(&mut history, event, next_seq, &reader)?,
             Err(_) if !complete && reader.number > 1 => {
-                history.push_gap(None, "the last line was cut off while it was written");
+                history.push_gap(
+                    history.events().len(),
+                    "the last line was cut off while it was written",
+                );
             }
             Err(error) => return Err(reader.wrong(error.to_string())),
         }
@@ -109,11 +112,13 @@ pub fn read(input: impl BufRead, path: &Path) -> Result<History, ReadError> {
         return Err(ReadError::NotAHistory { path: path.to_owned() });
     }
     if history.end().is_none() {
-        history.push_gap(None, "the history has no end: the run that wrote it was cut off");
+        let all = history.events().len();
+        history.push_gap(all, "the history has no end: the run that wrote it was cut off");
     }
     let open = history.calls().iter().find(|call| call.answered.is_none());
-    if let Some(number) = open.map(|call| call.invoked.call) {
-        history.push_gap(None, &format!("what became of call {number} was not recorded"));
+    if let Some((number, seq)) = open.map(|call| (call.invoked.call, call.invoked_seq)) {
+        let place = history.events().partition_point(|event| event.seq <= seq);
+        history.push_gap(place, &format!("what became of call {number} was not recorded"));
     }
     Ok(history)
 }
@@ -134,13 +139,13 @@ fn add(
     }
     if seq > next_seq {
         let why = format!("events {next_seq} to {} are missing", seq - 1);
-        history.push_gap(None, &why);
+        history.push_gap(history.events().len(), &why);
     }
     if let Some(begin) = history.events().first()
         && clocks_differ(begin, &event)
         && !history.gaps().any(|(_, gap)| gap.why == CLOCK_JUMPED)
     {
-        history.push_gap(None, CLOCK_JUMPED);
+        history.push_gap(history.events().len(), CLOCK_JUMPED);
     }
     history.push(event);
     Ok(seq.saturating_add(1))

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 
-use super::Role;
+use super::{Kind, Role};
 
 /// A party whose requests pass the proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -93,6 +93,11 @@ pub struct Request {
 }
 
 impl Request {
+    /// The kind that it is about; `None` of one that is not recorded.
+    pub fn kind(&self) -> Option<Kind> {
+        Kind::of_resource(&self.group, &self.resource)
+    }
+
     /// Whether it asks for a change.
     pub fn is_write(&self) -> bool {
         matches!(
@@ -106,11 +111,22 @@ impl Request {
         self.query.contains_key("dryRun")
     }
 
-    /// The `resourceVersion` that a write carries as its precondition.
+    /// The `resourceVersion` that a write carries as its precondition: in the object, in the
+    /// options of a delete, or in an operation of a JSON patch, which may test it or set it.
     pub fn precondition(&self) -> Option<&str> {
+        const PATH: &str = "/metadata/resourceVersion";
         let body = self.body.as_ref()?;
-        let at = |path| body.pointer(path).and_then(Value::as_str).filter(|it| !it.is_empty());
-        at("/metadata/resourceVersion").or_else(|| at("/preconditions/resourceVersion"))
+        let names = |operation: &&Value| {
+            operation["path"] == PATH
+                && matches!(operation["op"].as_str(), Some("test" | "add" | "replace"))
+        };
+        let found = match body {
+            Value::Array(operations) => operations.iter().find(names).map(|it| &it["value"]),
+            object => {
+                object.pointer(PATH).or_else(|| object.pointer("/preconditions/resourceVersion"))
+            }
+        };
+        found.and_then(Value::as_str).filter(|version| !version.is_empty())
     }
 }
 

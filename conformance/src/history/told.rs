@@ -9,8 +9,13 @@ use serde_json::{Value, json};
 
 use super::{
     Begin, CallAnswered, CallInvoked, CallOutcome, Change, End, EndedBy, Event, Gap, History,
-    JobNamed, Kind, Mode, ObjectVersion, Role, SCHEMA, SubjectChange, SubjectChanged, Verb, What,
+    JobNamed, Kind, Mode, ObjectVersion, Role, SCHEMA, Subject, SubjectChange, SubjectChanged,
+    Verb, What,
 };
+
+mod requests;
+
+pub(crate) use requests::{ADAPTER, CONTROLLER, SECOND, ask, check_body, raise_body};
 
 /// The name of the object that most histories are about.
 pub(crate) const NAME: &str = "dj-01k0000000000000000000000a-s1";
@@ -27,6 +32,14 @@ pub(crate) struct Told {
     order: u64,
     now: Timestamp,
     call: u64,
+    /// The latest version of each object.
+    versions: BTreeMap<(Kind, String), u64>,
+    /// The number of the latest request.
+    request: u64,
+    /// What it is about.
+    asked: Option<(Kind, String)>,
+    /// The latest watch of each subject, by kind.
+    watches: BTreeMap<(Subject, Kind), u64>,
 }
 
 fn begin(mode: Mode) -> Begin {
@@ -69,6 +82,10 @@ impl Told {
             order: 100,
             now: "2026-01-01T00:00:00Z".parse().unwrap(),
             call: 0,
+            versions: BTreeMap::new(),
+            request: 0,
+            asked: None,
+            watches: BTreeMap::new(),
         };
         told.tell(None, What::Begin(Box::new(begin(mode))));
         told
@@ -134,6 +151,7 @@ impl Told {
         let mut object = object.clone();
         object["metadata"]["resourceVersion"] = json!(self.order.to_string());
         let text = |key: &str| object["metadata"][key].as_str().unwrap().to_owned();
+        self.versions.insert((kind, text("name")), self.order);
         let version = ObjectVersion {
             kind,
             namespace: object["metadata"]["namespace"].as_str().map(str::to_owned),
@@ -192,8 +210,19 @@ impl Told {
     }
 
     pub(crate) fn fails(&mut self, kind: ErrorKind) -> &mut Self {
-        let message = "the reason".to_owned();
-        self.outcome(CallOutcome::Failed(CallError { kind, message, rules: Vec::new() }))
+        self.fails_saying(kind, "the reason")
+    }
+
+    pub(crate) fn fails_saying(&mut self, kind: ErrorKind, message: &str) -> &mut Self {
+        self.fails_by(kind, message, &[])
+    }
+
+    /// A call fails, and says which rules ask for that.
+    pub(crate) fn fails_by(&mut self, kind: ErrorKind, message: &str, rules: &[&str]) -> &mut Self {
+        let rules = rules.iter().map(|rule| (*rule).to_owned()).collect();
+        let error = CallError { kind, message: message.to_owned(), rules };
+        let unknown = kind == ErrorKind::Unknown;
+        self.outcome(if unknown { CallOutcome::Unknown(error) } else { CallOutcome::Failed(error) })
     }
 
     fn outcome(&mut self, outcome: CallOutcome) -> &mut Self {
@@ -210,8 +239,20 @@ impl Told {
 
 /// The steps of an object's life in Kueue mode, one write each.
 impl Told {
+    /// There is a runtime of this name.
+    pub(crate) fn runtime(&mut self, name: &str) -> &mut Self {
+        self.create(
+            Kind::TrainingRuntime,
+            json!({
+                "metadata": {"name": name, "namespace": "ns", "uid": format!("uid-{name}")},
+                "spec": {"template": {"spec": {"replicatedJobs": [
+                    {"name": "node", "template": {"spec": {"podReplacementPolicy": "Failed"}}}]}}},
+            }),
+        )
+    }
+
     pub(crate) fn starts(&mut self) -> &mut Self {
-        self.calls_with(Verb::Start, json!({"name": NAME}));
+        self.calls_with(Verb::Start, start_input());
         self.create_trainjob().create_jobset().create_workload().lists_check();
         self.answers(json!({"name": NAME, "uid": UID}))
     }
@@ -227,19 +268,7 @@ impl Told {
                 dispatch: true,
             }),
         );
-        self.create(
-            Kind::TrainJob,
-            json!({
-                "metadata": {"name": NAME, "namespace": "ns", "uid": UID, "generation": 1,
-                    "annotations": {
-                        names::ADMISSION_COUNT: "0", names::ADMISSION_GATED_BY: names::GATE}},
-                "spec": {"suspend": true, "runtimePatches": [
-                    {"manager": names::KUEUE_RUNTIME_PATCH_MANAGER, "time": "2026-01-01T00:00:00Z"},
-                    {"manager": names::RUNTIME_PATCH_MANAGER, "trainingRuntimeSpec":
-                        {"template": {"spec": {"replicatedJobs": replicated("0")}}}},
-                ]},
-            }),
-        )
+        self.create(Kind::TrainJob, trainjob())
     }
 
     pub(crate) fn create_jobset(&mut self) -> &mut Self {
@@ -285,7 +314,11 @@ impl Told {
     }
 
     pub(crate) fn opens(&mut self) -> &mut Self {
-        self.calls(Verb::Open).opens_gate().answers(json!({}));
+        self.calls(Verb::Open).opens_gate().answers(json!({})).ungates()
+    }
+
+    /// Kueue takes the gate from the Workload.
+    pub(crate) fn ungates(&mut self) -> &mut Self {
         self.workload(|it| {
             it["metadata"]["annotations"] = json!({});
             set_condition(it, "QuotaReserved", "False", "Pending");
@@ -293,11 +326,7 @@ impl Told {
     }
 
     pub(crate) fn opens_gate(&mut self) -> &mut Self {
-        self.trainjob(|it| {
-            let annotations = it["metadata"]["annotations"].as_object_mut().unwrap();
-            annotations.remove(names::ADMISSION_GATED_BY);
-            annotations.insert(names::OPENED.to_owned(), json!("true"));
-        })
+        self.trainjob(open)
     }
 
     pub(crate) fn reserves(&mut self) -> &mut Self {
@@ -427,6 +456,32 @@ impl Told {
     pub(crate) fn workload(&mut self, change: impl FnOnce(&mut Value)) -> &mut Self {
         self.change(Kind::Workload, "workload", change)
     }
+}
+
+/// What Start is asked for.
+pub(crate) fn start_input() -> Value {
+    json!({"name": NAME, "runtimeRef": {"kind": "TrainingRuntime", "name": "runtime"}})
+}
+
+/// The object as it is created.
+fn trainjob() -> Value {
+    json!({
+        "metadata": {"name": NAME, "namespace": "ns", "uid": UID, "generation": 1,
+            "annotations": {
+                names::ADMISSION_COUNT: "0", names::ADMISSION_GATED_BY: names::GATE}},
+        "spec": {"suspend": true, "runtimePatches": [
+            {"manager": names::KUEUE_RUNTIME_PATCH_MANAGER, "time": "2026-01-01T00:00:00Z"},
+            {"manager": names::RUNTIME_PATCH_MANAGER, "trainingRuntimeSpec":
+                {"template": {"spec": {"replicatedJobs": replicated("0")}}}},
+        ]},
+    })
+}
+
+/// Takes dispatch's gate, the only one, from a `TrainJob`, and marks it opened.
+fn open(trainjob: &mut Value) {
+    let annotations = trainjob["metadata"]["annotations"].as_object_mut().unwrap();
+    annotations.remove(names::ADMISSION_GATED_BY);
+    annotations.insert(names::OPENED.to_owned(), json!("true"));
 }
 
 /// Raises the count and the pod annotation in a `TrainJob`.

@@ -201,6 +201,12 @@ impl Trail {
         (!version.is_deletion()).then_some(version)
     }
 
+    /// The version of exactly this order.
+    pub fn exactly(&self, order: u64) -> Option<&Version> {
+        let place = self.versions.partition_point(|version| version.order < order);
+        self.versions.get(place).filter(|version| version.order == order)
+    }
+
     /// The present version; `None` once the object is gone.
     pub fn now(&self) -> Option<&Version> {
         self.last().filter(|version| !version.is_deletion())

@@ -7,6 +7,7 @@ use dispatch_contract::{AdmissionCount, ObjectName, names};
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::requests::Requests;
 use super::writer;
 use crate::history::{
     Begin, Call, Event, Execution, History, Kind, Lives, Mode, Role, SubjectChange, SubjectChanged,
@@ -33,6 +34,8 @@ pub(super) struct Case<'a> {
     pub(super) served: Vec<Served>,
     /// When none was there, after one was.
     pub(super) down: Vec<Down>,
+    /// The requests of the subjects.
+    pub(super) requests: Requests<'a>,
 }
 
 /// A `TrainJob` with what belongs to it.
@@ -145,6 +148,7 @@ impl<'a> Case<'a> {
             workloads: history.of_kind(Kind::Workload).map(claimed).collect(),
             served: served(history),
             down: down(history),
+            requests: Requests::new(history, begin),
             checks,
         }
     }

@@ -11,5 +11,6 @@ pub(super) mod owner;
 pub(super) mod raise;
 pub(super) mod remainder;
 pub(super) mod served;
+pub(super) mod stale;
 pub(super) mod state;
 pub(super) mod taken_over;

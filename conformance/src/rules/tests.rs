@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use dispatch_contract::rules::{RULES, RuleId};
 use rstest::rstest;
+use serde_json::json;
 
 use super::*;
-use crate::history::told::Told;
-use crate::history::{SubjectChange, Verb};
+use crate::history::told::{ADAPTER, CONTROLLER, Told};
+use crate::history::{Event, SubjectChange, Verb, read};
 
 /// Asserts what a history says of a rule: `pass`, `fail: …`, `inconclusive: …` or `n/a: …`, of
 /// which the expected text is a part.
@@ -35,6 +36,14 @@ fn a_long_life() -> History {
     told.history()
 }
 
+/// The same, with every request of adapter and controller.
+fn a_long_life_with_requests() -> History {
+    let mut told = Told::kueue();
+    told.waits_by(ADAPTER).goes_by(CONTROLLER, 1).is_preempted(1).reserves();
+    told.goes_by(CONTROLLER, 2).pod_ends("pod-2", "Succeeded").ends("Complete").marks_ended();
+    told.history()
+}
+
 #[rstest]
 #[case::nothing_happens(Told::kueue().history())]
 #[case::plain_and_nothing_happens(Told::plain().history())]
@@ -42,7 +51,9 @@ fn a_long_life() -> History {
 #[case::a_long_life(a_long_life())]
 #[case::status_while_running(
     Told::kueue().runs().calls(Verb::Status)
-        .answers(serde_json::json!({"state": {"running": {"pods": []}}})).history())]
+        .answers(json!({"state": {"running": {"pods": [{"name": "pod-1", "uid": "uid-pod-1",
+            "phase": "Running", "terminating": false}]}}})).history())]
+#[case::with_requests(a_long_life_with_requests())]
 fn a_history_by_the_rules_breaks_none(#[case] history: History) {
     let judgements = judge(&history);
     let broken = causes_first(&judgements);
@@ -89,6 +100,67 @@ fn a_gap_makes_a_pass_inconclusive_for_the_rules_that_read_it() {
     assert_verdict("RG-01", &history, "inconclusive: the record has a gap");
     assert_verdict("EX-01", &history, "pass");
     assert_verdict("EX-01", &told.gap(None).history(), "inconclusive");
+}
+
+/// The history that is read back from these events.
+fn read_back<'e>(events: impl Iterator<Item = &'e Event>) -> History {
+    let lines = events.map(|event| serde_json::to_string(event).unwrap() + "\n");
+    read(lines.collect::<String>().as_bytes(), std::path::Path::new("told")).unwrap()
+}
+
+fn broken(history: &History) -> BTreeSet<&'static str> {
+    let judgements = judge(history).into_iter().filter(|it| it.verdict.is_fail());
+    judgements.map(|judgement| judgement.rule.as_str()).collect()
+}
+
+/// An event that is lost may be the one that breaks a rule, or the one that keeps it.
+#[rstest]
+#[case::by_the_rules(a_long_life())]
+#[case::by_the_rules_with_requests(a_long_life_with_requests())]
+#[case::an_execution_too_early(rg::remainder::RG_04.breaking)]
+#[case::no_raise(rg::raise::RG_05.breaking)]
+#[case::a_stale_write(rg::stale::RG_06.breaking)]
+fn an_event_that_is_lost_neither_breaks_nor_keeps_a_rule(#[case] whole: impl Into<Whole>) {
+    let whole = whole.into().0;
+    let known = broken(&whole);
+    for lost in 1..whole.events().len() {
+        let events = whole.events().iter();
+        let part = read_back(events.filter(|event| event.seq != lost as u64));
+        for judgement in judge(&part) {
+            let rule = judgement.rule.as_str();
+            let what = &whole.events()[lost].what;
+            assert_ne!(judgement.verdict, Verdict::Pass, "{rule} without {what:?}");
+            let fails = judgement.verdict.is_fail();
+            assert!(!fails || known.contains(rule), "{rule} without {what:?}: {judgement:?}");
+        }
+    }
+}
+
+/// A history, or what makes one.
+struct Whole(History);
+
+impl From<History> for Whole {
+    fn from(history: History) -> Self {
+        Self(history)
+    }
+}
+
+impl From<fn() -> History> for Whole {
+    fn from(make: fn() -> History) -> Self {
+        Self(make())
+    }
+}
+
+#[test]
+fn what_was_broken_before_a_gap_stays_broken() {
+    let mut told = Told::kueue();
+    told.waits().sets("Ready").seconds(4).controller(SubjectChange::Ready);
+    let whole = told.history();
+    let cut_off = read_back(whole.events()[..whole.events().len() - 1].iter());
+    assert_verdict("RG-05", &cut_off, "fail: check dispatch-check");
+    let at_once = Told::kueue().waits().sets("Ready").history();
+    let cut_off = read_back(at_once.events()[..at_once.events().len() - 1].iter());
+    assert_verdict("RG-05", &cut_off, "inconclusive: check dispatch-check");
 }
 
 #[test]

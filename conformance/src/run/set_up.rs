@@ -27,7 +27,7 @@ use crate::subject::{AdapterSetup, ControllerSetup};
 const ACTIVE_LIMIT: Duration = Duration::from_secs(30);
 
 /// The kinds that are recorded in the scenario's namespace.
-const IN_NAMESPACE: [Kind; 8] = [
+const IN_NAMESPACE: [Kind; 9] = [
     Kind::TrainJob,
     Kind::Workload,
     Kind::JobSet,
@@ -36,6 +36,7 @@ const IN_NAMESPACE: [Kind; 8] = [
     Kind::LocalQueue,
     Kind::Lease,
     Kind::Event,
+    Kind::TrainingRuntime,
 ];
 
 /// What a scenario is brought up from.

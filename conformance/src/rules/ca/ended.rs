@@ -24,7 +24,6 @@ use crate::rules::{Judge, Verdict};
 pub(in crate::rules) const CA_07: Judge = Judge {
     rule: "CA-07",
     reads: &[Kind::TrainJob, Kind::JobSet, Kind::Job, Kind::Pod],
-    by_steps: false,
     brings_about: &["EX-01", "EX-03", "EX-05"],
     decide: judge,
     #[cfg(test)]

@@ -15,14 +15,13 @@ use std::collections::BTreeSet;
 
 use dispatch_contract::resources::{TrainJob, Workload};
 
-use crate::history::{Call, Kind, Verb, Version};
+use crate::history::{Kind, Verb, Version};
 use crate::rules::case::{Case, Family};
 use crate::rules::{Judge, Verdict};
 
 pub(in crate::rules) const CA_01: Judge = Judge {
     rule: "CA-01",
     reads: &[Kind::TrainJob, Kind::Workload],
-    by_steps: false,
     brings_about: &["RG-16"],
     decide: judge,
     #[cfg(test)]
@@ -39,15 +38,11 @@ fn judge(case: &Case<'_>) -> Verdict {
             seen = true;
             if let Err(why) = check(case, family, (from, to)) {
                 let because = format!("Hold of {} succeeded, and {why}", family.trainjob.name);
-                return Verdict::fail(because, events(call));
+                return Verdict::fail(because, call.events());
             }
         }
     }
     Verdict::pass_if_seen(seen, "Hold that succeeded")
-}
-
-fn events(call: &Call) -> impl Iterator<Item = u64> {
-    [call.invoked_seq].into_iter().chain(call.answered.as_ref().map(|answered| answered.seq))
 }
 
 fn check(case: &Case<'_>, family: &Family<'_>, (from, to): (u64, u64)) -> Result<(), String> {

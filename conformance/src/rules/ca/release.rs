@@ -23,7 +23,6 @@ use crate::rules::{Judge, Verdict};
 pub(in crate::rules) const CA_02: Judge = Judge {
     rule: "CA-02",
     reads: &[Kind::TrainJob, Kind::Workload],
-    by_steps: false,
     brings_about: &["RG-16"],
     decide: judge,
     #[cfg(test)]

@@ -14,8 +14,10 @@
 //! # A history that breaks it
 //! The object runs, and `Status` says that it waits at the check.
 
-use dispatch_contract::StatusAnswer;
-use dispatch_contract::resources::CheckState;
+use std::collections::BTreeSet;
+
+use dispatch_contract::resources::{CheckState, Workload};
+use dispatch_contract::{State, StatusAnswer};
 use serde::Deserialize;
 
 use crate::history::{Kind, Trail, Verb, Version};
@@ -25,7 +27,6 @@ use crate::rules::{Judge, Verdict};
 pub(in crate::rules) const CA_04: Judge = Judge {
     rule: "CA-04",
     reads: &[Kind::TrainJob, Kind::Workload, Kind::Pod],
-    by_steps: false,
     brings_about: &[],
     decide: judge,
     #[cfg(test)]
@@ -42,16 +43,17 @@ fn judge(case: &Case<'_>) -> Verdict {
             let (Some(from), Some(to)) = (call.invoked_order, call.answered_order()) else {
                 return Verdict::inconclusive("a call of Status has no order");
             };
-            let Some(expected) = state_during(case, family, from, to) else { continue };
+            let Some(expected) = state_during(case, family, (from, to)) else { continue };
             seen = true;
             let found = answer.state.name();
-            if found != expected {
-                let because = format!(
-                    "Status of {} said {found} while it was {expected}",
-                    family.trainjob.name
-                );
-                let answered = call.answered.as_ref().map(|answered| answered.seq);
-                return Verdict::fail(because, [call.invoked_seq].into_iter().chain(answered));
+            let wrong = if found == expected {
+                wrong_pods(family, &answer.state, (from, to))
+            } else {
+                Some(format!("said {found} while it was {expected}"))
+            };
+            if let Some(wrong) = wrong {
+                let because = format!("Status of {} {wrong}", family.trainjob.name);
+                return Verdict::fail(because, call.events());
             }
         }
     }
@@ -59,7 +61,11 @@ fn judge(case: &Case<'_>) -> Verdict {
 }
 
 /// The state of an object throughout these orders; `None` if it changed, or is not certain.
-fn state_during(case: &Case<'_>, family: &Family<'_>, from: u64, to: u64) -> Option<&'static str> {
+pub(in crate::rules) fn state_during(
+    case: &Case<'_>,
+    family: &Family<'_>,
+    (from, to): (u64, u64),
+) -> Option<&'static str> {
     let trails = [family.trainjob].into_iter().chain(family.workloads.iter().copied());
     let trails = trails.chain(family.jobsets.iter().chain(&family.pods).copied());
     let changes = |trail: &Trail| {
@@ -69,6 +75,29 @@ fn state_during(case: &Case<'_>, family: &Family<'_>, from: u64, to: u64) -> Opt
     let state = state_at(case, family, from)?;
     let mut orders = trails.flat_map(changes);
     orders.all(|order| state_at(case, family, order) == Some(state)).then_some(state)
+}
+
+/// What is wrong in the pods that an answer names, where the same ones lived throughout.
+fn wrong_pods(family: &Family<'_>, state: &State, (from, to): (u64, u64)) -> Option<String> {
+    let named = match state {
+        State::Ended { pods_left, .. }
+        | State::Held { pods_left }
+        | State::Draining { pods_left } => pods_left,
+        State::Running { pods, .. } => pods,
+        _ => return None,
+    };
+    let live = |order| family.live_pods(order).map(|pod| pod.name.as_str()).collect();
+    let lived: BTreeSet<&str> = live(from);
+    let changes = |pod: &&Trail| from < pod.created() && pod.created() <= to;
+    if lived != live(to) || family.pods.iter().any(|pod| changes(&pod)) {
+        return None;
+    }
+    let named: BTreeSet<&str> = named.iter().map(|pod| pod.name.as_str()).collect();
+    if let Some(pod) = lived.difference(&named).next() {
+        return Some(format!("did not name its pod {pod}, which lived"));
+    }
+    let pod = named.difference(&lived).next()?;
+    Some(format!("named a pod {pod} that did not live"))
 }
 
 fn state_at(case: &Case<'_>, family: &Family<'_>, order: u64) -> Option<&'static str> {
@@ -106,6 +135,11 @@ fn state_at(case: &Case<'_>, family: &Family<'_>, order: u64) -> Option<&'static
             (false, true) => None,
         };
     }
+    if case.is_kueue() && !trainjob.is_opened() {
+        let stands = |it: &Workload| it.is("QuotaReserved") || it.is("Admitted");
+        let waits = trainjob.is_suspended() && !workload.is_some_and(stands);
+        return waits.then_some("gate-gone");
+    }
     let workload = workload.filter(|_| trainjob.is_suspended())?;
     let waits = case
         .checks
@@ -129,8 +163,16 @@ mod tests {
         told.calls(Verb::Status).answers(json!({"state": state})).history()
     }
 
+    fn pods(names: &[&str]) -> Value {
+        let pod = |name: &&str| {
+            json!({"name": name, "uid": format!("uid-{name}"), "phase": "Running",
+                "terminating": false})
+        };
+        names.iter().map(pod).collect()
+    }
+
     fn running() -> Value {
-        json!({"running": {"pods": []}})
+        json!({"running": {"pods": pods(&["pod-1"])}})
     }
 
     fn waiting() -> Value {
@@ -148,17 +190,29 @@ mod tests {
     #[case::not_found(
         says(Told::kueue().starts().delete(Kind::TrainJob, NAME), &json!("not-found")), "pass")]
     #[case::held(
-        says(Told::kueue().runs().marks_held("a"), &json!({"held": {"podsLeft": []}})), "pass")]
+        says(Told::kueue().runs().marks_held("a"), &json!({"held": {"podsLeft": pods(&["pod-1"])}})), "pass")]
     #[case::ended(
         says(Told::kueue().runs().ends("Failed"),
-            &json!({"ended": {"how": "Failed", "opened": true, "podsLeft": []}})),
+            &json!({"ended": {"how": "Failed", "opened": true, "podsLeft": pods(&["pod-1"])}})),
         "pass")]
     #[case::draining(
-        says(Told::kueue().runs().evicts().suspends(), &json!({"draining": {"podsLeft": []}})),
+        says(Told::kueue().runs().evicts().suspends(),
+            &json!({"draining": {"podsLeft": pods(&["pod-1"])}})),
         "pass")]
     #[case::deactivated(
         says(Told::kueue().waits().sets_active(false), &json!("deactivated-by-another")), "pass")]
     #[case::not_certain(says(Told::kueue().starts().opens(), &json!("gated")), "n/a")]
+    #[case::gate_gone(
+        says(Told::kueue().starts().trainjob(|it| it["metadata"]["annotations"] = json!({})),
+            &json!("gate-gone")),
+        "pass")]
+    #[case::a_pod_is_not_named(
+        says(Told::kueue().runs().evicts().suspends(), &json!({"draining": {"podsLeft": []}})),
+        "did not name its pod pod-1, which lived")]
+    #[case::a_pod_that_is_gone(
+        says(Told::kueue().runs().pod("pod-2", "1").pod_goes("pod-2"),
+            &json!({"running": {"pods": pods(&["pod-1", "pod-2"])}})),
+        "named a pod pod-2 that did not live")]
     #[case::another_state(another_state(), "said waiting-at-check while it was running")]
     #[case::gone_and_running(
         says(Told::kueue().starts().delete(Kind::TrainJob, NAME), &running()),

@@ -10,15 +10,23 @@
 //!
 //! # A history that breaks it
 //! `Stop` succeeds while a pod is Terminating.
+//!
+//! # How it is judged
+//! By what `Stop` answered and what was there then; and where requests are recorded, by the deletes
+//! themselves: only `Stop`, and a `Start` that refuses, sends one, with the object's UID and not in the
+//! foreground.
 
+use dispatch_contract::{CallError, ErrorKind};
+
+use super::deletes;
 use crate::history::{Call, Kind, Verb, Version};
+use crate::rules::answers::is_excused;
 use crate::rules::case::{Case, Family};
 use crate::rules::{Judge, Verdict};
 
 pub(in crate::rules) const CA_03: Judge = Judge {
     rule: "CA-03",
     reads: &[Kind::TrainJob, Kind::Pod],
-    by_steps: false,
     brings_about: &[],
     decide: judge,
     #[cfg(test)]
@@ -26,6 +34,9 @@ pub(in crate::rules) const CA_03: Judge = Judge {
 };
 
 fn judge(case: &Case<'_>) -> Verdict {
+    if let Some((because, seq)) = deletes::wrong(case) {
+        return Verdict::fail(because, [seq]);
+    }
     let mut seen = false;
     for family in &case.objects {
         for call in case.calls_for(Verb::Stop, family.trainjob).filter(|call| call.ok().is_some()) {
@@ -45,11 +56,42 @@ fn judge(case: &Case<'_>) -> Verdict {
                 return Verdict::fail(because, [answered.seq, version.seq]);
             }
         }
+        for call in case.calls_for(Verb::Stop, family.trainjob) {
+            let Some(error) = call.failed().filter(|_| !is_excused(call)) else { continue };
+            seen = true;
+            if let Some(wrong) = wrong_failure(case, family, call, error) {
+                let because = format!("Stop of {} {wrong}", family.trainjob.name);
+                return Verdict::fail(because, call.events());
+            }
+        }
         if let Some(broken) = deleted_wrongly(case, family) {
             return broken;
         }
     }
-    Verdict::pass_if_seen(seen, "Stop that succeeded")
+    Verdict::pass_if_seen(seen, "Stop that was answered")
+}
+
+/// What is wrong with a `Stop` that failed.
+fn wrong_failure(
+    case: &Case<'_>,
+    family: &Family<'_>,
+    call: &Call,
+    error: &CallError,
+) -> Option<String> {
+    let (from, to) = call.orders()?;
+    let name = &family.trainjob.name;
+    // Of two objects of a name, what the call says of the one that is gone is not the other's.
+    let namesakes = case.history.of_kind(Kind::TrainJob).filter(|trail| trail.name == *name);
+    if namesakes.count() > 1 {
+        return None;
+    }
+    if error.kind != ErrorKind::Deadline {
+        return Some(format!("failed as {}", error.kind));
+    }
+    let lived = |order| family.live_pods(order).map(|pod| pod.name.as_str());
+    let left: Vec<_> = lived(from).filter(|pod| lived(to).any(|it| it == *pod)).collect();
+    let names = left.is_empty() || left.iter().any(|pod| error.message.contains(pod));
+    (!names).then(|| format!("failed, and did not name its pod {}, which lived", left[0]))
 }
 
 fn is_going(version: &Version) -> bool {
@@ -89,13 +131,13 @@ fn deleted_wrongly(case: &Case<'_>, family: &Family<'_>) -> Option<Verdict> {
 
 #[cfg(test)]
 mod tests {
-    use dispatch_contract::ErrorKind;
     use rstest::rstest;
     use serde_json::json;
 
     use super::*;
     use crate::history::History;
-    use crate::history::told::{NAME, Told};
+    use crate::history::Request;
+    use crate::history::told::{ADAPTER, CONTROLLER, NAME, Told, UID, ask};
     use crate::rules::tests::assert_verdict;
 
     fn stopping() -> Told {
@@ -106,6 +148,21 @@ mod tests {
 
     fn deletes(told: &mut Told) -> &mut Told {
         told.delete(Kind::TrainJob, NAME)
+    }
+
+    fn background() -> serde_json::Value {
+        json!({"preconditions": {"uid": UID}, "propagationPolicy": "Background"})
+    }
+
+    fn delete(body: &serde_json::Value) -> Request {
+        ask(ADAPTER, "delete", Kind::TrainJob, NAME).with(body.clone())
+    }
+
+    /// A delete that is sent during a call.
+    fn deleted(during: Verb, request: Request) -> History {
+        let mut told = Told::kueue();
+        told.starts().calls(during).request(request).sent();
+        deletes(&mut told).answered().answers(json!({"deleted": true})).history()
     }
 
     pub(super) fn a_pod_is_left() -> History {
@@ -121,8 +178,43 @@ mod tests {
             .calls(Verb::Stop).answers(json!({"deleted": false})).history(),
         "pass")]
     #[case::pods_are_named(
+        deletes(&mut stopping()).pod_terminates("pod-1")
+            .fails_saying(ErrorKind::Deadline, "pod-1 is Terminating").history(),
+        "pass")]
+    #[case::the_cluster_is_away(stopping().fails(ErrorKind::Unavailable).history(), "n/a")]
+    #[case::by_a_request(deleted(Verb::Stop, delete(&background())), "pass")]
+    #[case::a_refused_object(deleted(Verb::Start, delete(&background())), "n/a")]
+    #[case::pods_are_not_named(
         deletes(&mut stopping()).pod_terminates("pod-1").fails(ErrorKind::Deadline).history(),
-        "n/a")]
+        "did not name its pod pod-1")]
+    #[case::fails_for_another_reason(
+        stopping().fails(ErrorKind::Rejected).history(), "failed as rejected")]
+    #[case::in_no_state_is_it_not_found(
+        deletes(Told::kueue().starts()).calls(Verb::Stop).fails(ErrorKind::NotFound).history(),
+        "failed as not-found")]
+    #[case::without_the_uid(
+        deleted(Verb::Stop, delete(&json!({"propagationPolicy": "Background"}))),
+        "adapter deleted dj-01k0000000000000000000000a-s1, and carried no UID")]
+    #[case::without_a_body(
+        deleted(Verb::Stop, ask(ADAPTER, "delete", Kind::TrainJob, NAME)),
+        "and carried no UID"
+    )]
+    #[case::another_uid(
+        deleted(Verb::Stop, delete(&json!({"preconditions": {"uid": "x"}}))),
+        "carried the UID x, and not uid-train")]
+    #[case::by_a_request_in_the_foreground(
+        deleted(Verb::Stop, delete(&json!({"preconditions": {"uid": UID},
+            "propagationPolicy": "Foreground"}))),
+        "the propagation was Foreground")]
+    #[case::by_hold(deleted(Verb::Hold, delete(&background())), "and the call was hold")]
+    #[case::by_the_controller(
+        deleted(Verb::Stop, ask(CONTROLLER, "delete", Kind::TrainJob, NAME)),
+        "controller-0 deleted"
+    )]
+    #[case::a_collection(
+        deleted(Verb::Stop, ask(ADAPTER, "deletecollection", Kind::TrainJob, "")),
+        "deleted all TrainJobs that a selector names"
+    )]
     #[case::a_pod_is_left(a_pod_is_left(), "succeeded, and its pod pod-1 lived")]
     #[case::not_deleted(
         stopping().pod_goes("pod-1").answers(json!({"deleted": true})).history(),

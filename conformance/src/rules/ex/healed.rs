@@ -32,7 +32,6 @@ const TRIES: usize = 3;
 pub(in crate::rules) const EX_05: Judge = Judge {
     rule: "EX-05",
     reads: &[Kind::Workload, Kind::TrainJob, Kind::Pod],
-    by_steps: false,
     brings_about: &[],
     decide: judge,
     #[cfg(test)]

@@ -26,7 +26,6 @@ const READS: &[Kind] = &[Kind::TrainJob, Kind::JobSet, Kind::Job, Kind::Pod];
 pub(in crate::rules) const EX_01: Judge = Judge {
     rule: "EX-01",
     reads: READS,
-    by_steps: false,
     brings_about: &["EX-05"],
     decide: rises,
     #[cfg(test)]
@@ -36,7 +35,6 @@ pub(in crate::rules) const EX_01: Judge = Judge {
 pub(in crate::rules) const EX_03: Judge = Judge {
     rule: "EX-03",
     reads: READS,
-    by_steps: false,
     brings_about: &["EX-01"],
     decide: never_falls_nor_is_shared,
     #[cfg(test)]

@@ -17,7 +17,6 @@ use crate::rules::{Judge, Verdict};
 pub(in crate::rules) const EX_02: Judge = Judge {
     rule: "EX-02",
     reads: &[Kind::TrainJob, Kind::JobSet, Kind::Job, Kind::Pod],
-    by_steps: false,
     brings_about: &["EX-01", "EX-05"],
     decide: judge,
     #[cfg(test)]

@@ -26,7 +26,6 @@ use crate::rules::{Judge, Verdict};
 pub(in crate::rules) const OP_01: Judge = Judge {
     rule: "OP-01",
     reads: &[Kind::TrainJob],
-    by_steps: true,
     brings_about: &["RG-12"],
     decide: removes_its_own_alone,
     #[cfg(test)]
@@ -36,7 +35,6 @@ pub(in crate::rules) const OP_01: Judge = Judge {
 pub(in crate::rules) const OP_02: Judge = Judge {
     rule: "OP-02",
     reads: &[Kind::TrainJob],
-    by_steps: true,
     brings_about: &[],
     decide: deletes_the_key,
     #[cfg(test)]

@@ -27,7 +27,6 @@ const TOLERANCE: SignedDuration = SignedDuration::from_secs(1);
 pub(in crate::rules) const PF_01: Judge = Judge {
     rule: "PF-01",
     reads: &[Kind::TrainJob, Kind::Workload, Kind::Pod],
-    by_steps: false,
     brings_about: &["SG-02", "SG-05"],
     decide: judge,
     #[cfg(test)]

@@ -21,7 +21,6 @@ use crate::rules::{Judge, Verdict};
 pub(in crate::rules) const PF_02: Judge = Judge {
     rule: "PF-02",
     reads: &[],
-    by_steps: false,
     brings_about: &["SG-02", "SG-05"],
     decide: judge,
     #[cfg(test)]

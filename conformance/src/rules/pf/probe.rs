@@ -27,7 +27,6 @@ const GATED: SignedDuration = SignedDuration::from_secs(9);
 pub(in crate::rules) const PF_07: Judge = Judge {
     rule: "PF-07",
     reads: &[Kind::TrainJob, Kind::Workload],
-    by_steps: false,
     brings_about: &["PF-01"],
     decide: judge,
     #[cfg(test)]

@@ -25,7 +25,6 @@ use crate::rules::{Judge, Verdict};
 pub(in crate::rules) const PF_06: Judge = Judge {
     rule: "PF-06",
     reads: &[Kind::AdmissionCheck, Kind::ClusterQueue],
-    by_steps: false,
     brings_about: &["SG-05", "RG-05"],
     decide: judge,
     #[cfg(test)]

@@ -23,7 +23,6 @@ use crate::rules::{Judge, Verdict};
 pub(in crate::rules) const RG_18: Judge = Judge {
     rule: "RG-18",
     reads: &[Kind::Workload],
-    by_steps: false,
     brings_about: &["EX-01", "EX-03"],
     decide: judge,
     #[cfg(test)]

@@ -20,7 +20,6 @@ use crate::rules::{Judge, Verdict};
 pub(in crate::rules) const RG_10: Judge = Judge {
     rule: "RG-10",
     reads: &[Kind::Workload, Kind::Pod, Kind::AdmissionCheck],
-    by_steps: false,
     brings_about: &[],
     decide: judge,
     #[cfg(test)]

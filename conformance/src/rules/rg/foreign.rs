@@ -25,7 +25,6 @@ use crate::rules::{Judge, Verdict};
 pub(in crate::rules) const RG_02: Judge = Judge {
     rule: "RG-02",
     reads: &[Kind::Workload, Kind::TrainJob, Kind::Job],
-    by_steps: false,
     brings_about: &["RG-15"],
     decide: judge,
     #[cfg(test)]

@@ -29,7 +29,6 @@ use crate::rules::{Judge, Verdict};
 pub(in crate::rules) const RG_15: Judge = Judge {
     rule: "RG-15",
     reads: &[Kind::Workload, Kind::TrainJob, Kind::JobSet, Kind::Job, Kind::Pod],
-    by_steps: false,
     brings_about: &[],
     decide: judge,
     #[cfg(test)]

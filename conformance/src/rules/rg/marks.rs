@@ -27,7 +27,6 @@ const READS: &[Kind] = &[Kind::Workload, Kind::TrainJob];
 pub(in crate::rules) const RG_12: Judge = Judge {
     rule: "RG-12",
     reads: READS,
-    by_steps: false,
     brings_about: &["SG-02"],
     decide: not_while_closed,
     #[cfg(test)]
@@ -37,7 +36,6 @@ pub(in crate::rules) const RG_12: Judge = Judge {
 pub(in crate::rules) const RG_16: Judge = Judge {
     rule: "RG-16",
     reads: READS,
-    by_steps: false,
     brings_about: &["CA-07"],
     decide: not_while_marked,
     #[cfg(test)]

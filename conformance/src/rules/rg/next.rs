@@ -26,7 +26,6 @@ use crate::rules::{Judge, Verdict};
 pub(in crate::rules) const RG_13: Judge = Judge {
     rule: "RG-13",
     reads: &[Kind::TrainJob, Kind::Job, Kind::Pod],
-    by_steps: true,
     brings_about: &["EX-01", "EX-03"],
     decide: judge,
     #[cfg(test)]

@@ -27,7 +27,6 @@ use crate::rules::{Judge, Verdict};
 pub(in crate::rules) const RG_11: Judge = Judge {
     rule: "RG-11",
     reads: &[Kind::Workload],
-    by_steps: true,
     brings_about: &["RG-01", "RG-08"],
     decide: judge,
     #[cfg(test)]

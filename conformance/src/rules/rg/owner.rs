@@ -23,7 +23,6 @@ use crate::rules::{Judge, Verdict};
 pub(in crate::rules) const RG_03: Judge = Judge {
     rule: "RG-03",
     reads: &[Kind::Workload, Kind::TrainJob],
-    by_steps: false,
     brings_about: &["RG-05", "SG-02", "EX-01"],
     decide: judge,
     #[cfg(test)]

@@ -24,7 +24,6 @@ use crate::rules::{Judge, Verdict};
 pub(in crate::rules) const RG_05: Judge = Judge {
     rule: "RG-05",
     reads: &[Kind::Workload, Kind::TrainJob, Kind::JobSet],
-    by_steps: true,
     brings_about: &["RG-17", "EX-01", "EX-03", "EX-05"],
     decide: judge,
     #[cfg(test)]

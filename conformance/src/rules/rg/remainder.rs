@@ -33,7 +33,6 @@ const NAMED: usize = 10;
 pub(in crate::rules) const RG_04: Judge = Judge {
     rule: "RG-04",
     reads: &[Kind::Workload, Kind::TrainJob, Kind::JobSet, Kind::Job, Kind::Pod],
-    by_steps: false,
     brings_about: &["EX-01", "EX-02", "EX-05"],
     decide: judge,
     #[cfg(test)]

@@ -24,7 +24,6 @@ use crate::rules::{Judge, Verdict};
 pub(in crate::rules) const RG_14: Judge = Judge {
     rule: "RG-14",
     reads: &[Kind::Workload, Kind::AdmissionCheck],
-    by_steps: false,
     brings_about: &[],
     decide: judge,
     #[cfg(test)]

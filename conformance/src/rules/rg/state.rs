@@ -26,7 +26,6 @@ use crate::rules::{Judge, Verdict};
 pub(in crate::rules) const RG_01: Judge = Judge {
     rule: "RG-01",
     reads: &[Kind::Workload],
-    by_steps: true,
     brings_about: &["RG-04", "RG-05", "RG-17", "RG-18", "EX-01", "EX-02", "EX-03"],
     decide: acts_when_it_may,
     #[cfg(test)]
@@ -36,7 +35,6 @@ pub(in crate::rules) const RG_01: Judge = Judge {
 pub(in crate::rules) const RG_08: Judge = Judge {
     rule: "RG-08",
     reads: &[Kind::Workload],
-    by_steps: true,
     brings_about: &["RG-01", "RG-18", "EX-01", "EX-03"],
     decide: not_before_quota,
     #[cfg(test)]

@@ -21,7 +21,6 @@ use crate::rules::{Judge, Verdict};
 pub(in crate::rules) const RG_17: Judge = Judge {
     rule: "RG-17",
     reads: &[Kind::Workload, Kind::TrainJob, Kind::JobSet],
-    by_steps: false,
     brings_about: &["EX-01", "EX-03", "EX-05"],
     decide: judge,
     #[cfg(test)]

@@ -21,7 +21,6 @@ use crate::rules::{Judge, Verdict};
 pub(in crate::rules) const SG_02: Judge = Judge {
     rule: "SG-02",
     reads: &[Kind::TrainJob, Kind::Workload, Kind::JobSet, Kind::Job, Kind::Pod],
-    by_steps: false,
     brings_about: &["EX-01", "EX-05"],
     decide: judge,
     #[cfg(test)]

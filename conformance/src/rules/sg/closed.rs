@@ -18,7 +18,6 @@ use crate::rules::{Judge, Verdict};
 pub(in crate::rules) const SG_01: Judge = Judge {
     rule: "SG-01",
     reads: &[],
-    by_steps: false,
     brings_about: &["SG-02", "SG-05"],
     decide: judge,
     #[cfg(test)]

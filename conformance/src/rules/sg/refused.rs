@@ -19,7 +19,6 @@ use crate::rules::{Judge, Verdict};
 pub(in crate::rules) const SG_06: Judge = Judge {
     rule: "SG-06",
     reads: &[Kind::TrainJob, Kind::Pod],
-    by_steps: false,
     brings_about: &["SG-02"],
     decide: judge,
     #[cfg(test)]

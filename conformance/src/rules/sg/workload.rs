@@ -18,7 +18,6 @@ use crate::rules::{Judge, Verdict};
 pub(in crate::rules) const SG_05: Judge = Judge {
     rule: "SG-05",
     reads: &[],
-    by_steps: false,
     brings_about: &["RG-05", "SG-02"],
     decide: judge,
     #[cfg(test)]

@@ -1,0 +1,405 @@
+//! The requests of the subjects, by what several judges ask of them.
+
+use std::collections::{BTreeSet, HashMap};
+
+use crate::history::{Begin, Call, Ending, Exchange, History, Kind, Role, Subject, Trail, Version};
+
+/// The requests of the subjects.
+pub(super) struct Requests<'a> {
+    history: &'a History,
+    namespace: &'a str,
+    /// The objects, by what requests name them by.
+    named: HashMap<(Kind, &'a str), Vec<&'a Trail>>,
+    /// The roles of which there is any request.
+    roles: BTreeSet<Role>,
+    /// The write that made a version, by kind and order.
+    made: HashMap<(Kind, u64), &'a Exchange>,
+    /// When a version was first delivered to a subject, by an event or as the object of an answer.
+    delivered: HashMap<(Subject, Kind, u64), u64>,
+    /// The lists that were answered, by their order.
+    lists: HashMap<(Subject, Kind), Vec<Listed<'a>>>,
+    /// Everything that told a subject of objects of a kind, by when it did.
+    reads: HashMap<(Subject, Kind), Vec<Read<'a>>>,
+    /// The calls to an adapter, by when they were sent; and whether another one overlaps.
+    calls: HashMap<u32, Vec<(&'a Call, bool)>>,
+    /// The store's greatest order that any event up to a number shows.
+    known: Vec<(u64, u64)>,
+}
+
+/// A list that a subject got.
+#[derive(Clone, Copy)]
+struct Listed<'a> {
+    order: u64,
+    exchange: &'a Exchange,
+    ended: u64,
+}
+
+/// Something that told a subject of an object, or of all of a kind.
+#[derive(Clone, Copy)]
+struct Read<'a> {
+    /// The event in which it was asked for; of an event of a watch, that of the delivery.
+    asked: u64,
+    /// The event in which it was told.
+    told: u64,
+    /// The object; `None` of a list.
+    name: Option<&'a str>,
+}
+
+impl<'a> Requests<'a> {
+    /// Takes the requests of a history.
+    pub(super) fn new(history: &'a History, begin: &'a Begin) -> Self {
+        let mut this = Self {
+            history,
+            namespace: &begin.namespace,
+            named: named(history),
+            roles: history.requests().iter().map(|it| it.request.from.role).collect(),
+            made: HashMap::new(),
+            delivered: HashMap::new(),
+            lists: HashMap::new(),
+            reads: HashMap::new(),
+            calls: calls(history),
+            known: known(history),
+        };
+        for exchange in history.requests() {
+            if let Some(kind) = exchange.request.kind() {
+                this.take(exchange, kind);
+            }
+        }
+        for lists in this.lists.values_mut() {
+            lists.sort_by_key(|list| (list.order, list.ended));
+        }
+        for reads in this.reads.values_mut() {
+            reads.sort_by_key(|read| read.told);
+        }
+        this
+    }
+
+    fn take(&mut self, exchange: &'a Exchange, kind: Kind) {
+        let from = exchange.request.from;
+        if let Some(order) = self.version_made(exchange) {
+            self.made.entry((kind, order)).or_insert(exchange);
+        }
+        for (seq, event) in &exchange.delivered {
+            self.deliver(from, kind, event.resource_version.as_deref(), *seq);
+            let read = Read { asked: *seq, told: *seq, name: event.name.as_deref() };
+            self.reads.entry((from, kind)).or_default().push(read);
+        }
+        let Some(ended) = exchange.ended.as_ref() else { return };
+        if ended.end.ending != Ending::Answered || exchange.request.verb == "watch" {
+            return;
+        }
+        let success = exchange.status().is_some_and(|status| (200..300).contains(&status));
+        let is_list = exchange.request.verb == "list";
+        if success || (!is_list && exchange.status() == Some(404)) {
+            let name = exchange.request.name.as_deref().filter(|_| !is_list);
+            let read = Read { asked: exchange.seq, told: ended.seq, name };
+            self.reads.entry((from, kind)).or_default().push(read);
+        }
+        match ended.order {
+            Some(order) if success && is_list => {
+                let list = Listed { order, exchange, ended: ended.seq };
+                self.lists.entry((from, kind)).or_default().push(list);
+            }
+            // What a dry run answers is no version of anything.
+            Some(_) if success && !exchange.request.is_dry_run() => {
+                self.deliver(from, kind, ended.end.resource_version.as_deref(), ended.seq);
+            }
+            _ => {}
+        }
+    }
+
+    fn deliver(&mut self, to: Subject, kind: Kind, version: Option<&str>, seq: u64) {
+        if let Some(order) = version.and_then(|version| version.parse().ok()) {
+            let first = self.delivered.entry((to, kind, order)).or_insert(seq);
+            *first = seq.min(*first);
+        }
+    }
+
+    /// The version that a write made. A write that changes nothing is answered with the version
+    /// there was: it carries that itself, or the version was known before the write was sent on.
+    fn version_made(&self, exchange: &Exchange) -> Option<u64> {
+        let order = exchange.answered_order()?;
+        let changes = matches!(exchange.request.verb.as_str(), "create" | "update" | "patch");
+        if !changes || !exchange.was_applied() {
+            return None;
+        }
+        let sent = exchange.sent.as_ref().map_or(exchange.seq, |sent| sent.seq);
+        let carried = exchange.request.precondition() == Some(order.to_string().as_str());
+        (!carried && self.latest(sent) < order).then_some(order)
+    }
+
+    /// Whether any request of this role is in the history.
+    pub(super) fn are_logged(&self, role: Role) -> bool {
+        self.roles.contains(&role)
+    }
+
+    /// The requests of a role, in the order in which they reached the proxy.
+    pub(super) fn of(&self, role: Role) -> impl Iterator<Item = &'a Exchange> + use<'a> {
+        self.history.requests().iter().filter(move |it| it.request.from.role == role)
+    }
+
+    /// The writes of a role to objects that exist, with their kinds: updates and patches of kinds
+    /// that are recorded.
+    pub(super) fn changes(
+        &self,
+        role: Role,
+    ) -> impl Iterator<Item = (&'a Exchange, Kind)> + use<'a> {
+        let changes = |it: &Exchange| matches!(it.request.verb.as_str(), "update" | "patch");
+        let namespace = self.namespace;
+        let here =
+            move |it: &Exchange| it.request.namespace.as_deref().is_none_or(|it| it == namespace);
+        self.of(role)
+            .filter(move |it| changes(it) && here(it) && !it.request.is_dry_run())
+            .filter_map(|it| Some((it, it.request.kind()?)))
+    }
+
+    /// The write that made a version.
+    pub(super) fn that_made(&self, kind: Kind, order: u64) -> Option<&'a Exchange> {
+        self.made.get(&(kind, order)).copied()
+    }
+
+    /// The store's greatest order that any event before this one shows.
+    pub(super) fn latest(&self, seq: u64) -> u64 {
+        let before = self.known.partition_point(|(known, _)| *known < seq);
+        before.checked_sub(1).map_or(0, |last| self.known[last].1)
+    }
+
+    /// Whether a version of an object was delivered to a subject before an event: by a watch, by an
+    /// answer, or in a list.
+    pub(super) fn was_delivered(&self, to: Subject, trail: &Trail, order: u64, by: u64) -> bool {
+        self.was_told(to, trail.kind, order, by) || self.was_listed(to, trail, order, by)
+    }
+
+    /// Whether this version of any object of a kind was delivered to a subject before an event, by a
+    /// watch or as the object of an answer.
+    pub(super) fn was_told(&self, to: Subject, kind: Kind, order: u64, by: u64) -> bool {
+        self.delivered.get(&(to, kind, order)).is_some_and(|seq| *seq < by)
+    }
+
+    /// The version of its object that a write carries as its precondition.
+    pub(super) fn carried(&self, exchange: &Exchange, kind: Kind) -> Carried<'a> {
+        let request = &exchange.request;
+        let Some(text) = request.precondition() else { return Carried::Nothing };
+        let order = text.parse::<u64>().ok();
+        let name = request.name.as_deref().unwrap_or_default();
+        let trails = self.named.get(&(kind, name)).map(Vec::as_slice).unwrap_or_default();
+        let at = order.and_then(|order| {
+            trails.iter().find_map(|trail| Some((*trail, trail.exactly(order)?)))
+        });
+        let (from, by) = (request.from, exchange.seq);
+        match (at, order) {
+            (Some((trail, version)), _) if self.was_delivered(from, trail, version.order, by) => {
+                Carried::Version(trail, version)
+            }
+            (None, Some(order)) if self.was_told(from, kind, order, by) => {
+                Carried::Unrecorded(text.to_owned())
+            }
+            _ => Carried::NeverDelivered(text.to_owned(), at.map(|(_, version)| version)),
+        }
+    }
+
+    fn was_listed(&self, to: Subject, trail: &Trail, order: u64, by: u64) -> bool {
+        let Some(lists) = self.lists.get(&(to, trail.kind)) else { return false };
+        let is_in = |list: &Listed<'_>| {
+            let request = &list.exchange.request;
+            let namespace = request.namespace.is_none() || request.namespace == trail.namespace;
+            let name = request.name.is_none() || request.name.as_deref() == Some(&trail.name);
+            list.ended < by && namespace && name
+        };
+        let from = lists.partition_point(|list| list.order < order);
+        let shows = |list: &&Listed<'_>| trail.at(list.order).is_some_and(|it| it.order == order);
+        lists[from..].iter().take_while(shows).any(is_in)
+    }
+
+    /// Whether anything told a subject how an object is, and was asked for after one event and told
+    /// before another.
+    pub(super) fn read_between(
+        &self,
+        subject: Subject,
+        (kind, name): (Kind, &str),
+        after: u64,
+        before: u64,
+    ) -> bool {
+        let Some(reads) = self.reads.get(&(subject, kind)) else { return false };
+        let from = reads.partition_point(|read| read.told <= after);
+        reads[from..]
+            .iter()
+            .take_while(|read| read.told < before)
+            .any(|read| read.asked > after && read.name.is_none_or(|it| it == name))
+    }
+
+    /// The only call to an adapter that was under way when a request of it reached the proxy; `None`
+    /// if there was none, or another one beside it, so that the request can be of either.
+    pub(super) fn call_of(&self, exchange: &Exchange) -> Option<&'a Call> {
+        let from = exchange.request.from;
+        if from.role != Role::Adapter {
+            return None;
+        }
+        let calls = self.calls.get(&from.replica)?;
+        let last = calls.partition_point(|(call, _)| call.invoked_seq < exchange.seq);
+        let (call, overlaps) = calls[last.checked_sub(1)?];
+        let under_way = call.answered.as_ref().is_none_or(|it| exchange.seq < it.seq);
+        (under_way && !overlaps).then_some(call)
+    }
+
+    /// Whether requests of this adapter can be told apart by its calls, of which this is one.
+    pub(super) fn is_alone(&self, call: &Call) -> bool {
+        let calls = self.calls.get(&called(call));
+        calls
+            .into_iter()
+            .flatten()
+            .any(|(it, overlaps)| it.invoked.call == call.invoked.call && !overlaps)
+    }
+
+    /// The requests of an adapter that reached the proxy while a call was under way.
+    pub(super) fn during(&self, call: &Call) -> &'a [Exchange] {
+        let all = self.history.requests();
+        let from = all.partition_point(|it| it.seq <= call.invoked_seq);
+        let to = call.answered.as_ref().map_or(u64::MAX, |answered| answered.seq);
+        let to = all.partition_point(|it| it.seq < to);
+        &all[from..to.max(from)]
+    }
+}
+
+/// The version that a write carries as its precondition.
+pub(super) enum Carried<'a> {
+    /// It carries none.
+    Nothing,
+    /// One that was never delivered to who sent the write; with the version, if there is one.
+    NeverDelivered(String, Option<&'a Version>),
+    /// One that was delivered, and is not in the record.
+    Unrecorded(String),
+    /// One that was delivered.
+    Version(&'a Trail, &'a Version),
+}
+
+fn named(history: &History) -> HashMap<(Kind, &str), Vec<&Trail>> {
+    let mut named: HashMap<_, Vec<&Trail>> = HashMap::new();
+    for kind in Kind::ALL {
+        for trail in history.of_kind(kind) {
+            named.entry((kind, trail.name.as_str())).or_default().push(trail);
+        }
+    }
+    named
+}
+
+/// The replica of the adapter that a call is made to; an adapter that is alone has any name.
+fn called(call: &Call) -> u32 {
+    let number = call.invoked.subject.strip_prefix("adapter-");
+    number.and_then(|number| number.parse().ok()).unwrap_or_default()
+}
+
+fn calls(history: &History) -> HashMap<u32, Vec<(&Call, bool)>> {
+    let mut all: HashMap<u32, Vec<(&Call, bool)>> = HashMap::new();
+    for call in history.calls() {
+        all.entry(called(call)).or_default().push((call, false));
+    }
+    for calls in all.values_mut() {
+        calls.sort_by_key(|(call, _)| call.invoked_seq);
+        // The one of those before that is answered last.
+        let mut open: Option<(usize, u64)> = None;
+        for place in 0..calls.len() {
+            let call = calls[place].0;
+            let until = call.answered.as_ref().map_or(u64::MAX, |answered| answered.seq);
+            if let Some((other, _)) = open.filter(|(_, until)| call.invoked_seq < *until) {
+                calls[place].1 = true;
+                calls[other].1 = true;
+            }
+            open = open.filter(|(_, other)| until <= *other).or(Some((place, until)));
+        }
+    }
+    all
+}
+
+fn known(history: &History) -> Vec<(u64, u64)> {
+    let mut latest = 0;
+    let orders = history.events().iter().map(|event| {
+        latest = latest.max(event.order.unwrap_or_default());
+        (event.seq, latest)
+    });
+    orders.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::history::Verb;
+    use crate::history::told::{ADAPTER, CONTROLLER, NAME, SECOND, Told, UID, ask};
+
+    fn requests(history: &History) -> Requests<'_> {
+        Requests::new(history, history.begin().unwrap())
+    }
+
+    fn workload(history: &History) -> &Trail {
+        history.of_kind(Kind::Workload).next().unwrap()
+    }
+
+    #[test]
+    fn a_write_makes_the_version_that_answers_it() {
+        let history = Told::kueue().waits().looks(CONTROLLER).raises_by(CONTROLLER, 1).history();
+        let requests = requests(&history);
+        let trainjob = history.object(UID).unwrap();
+        let last = trainjob.versions().last().unwrap();
+        let made = requests.that_made(Kind::TrainJob, last.order).unwrap();
+        assert_eq!((made.request.from, made.request.verb.as_str()), (CONTROLLER, "patch"));
+        let first = trainjob.first().unwrap();
+        assert!(requests.that_made(Kind::TrainJob, first.order).is_none());
+    }
+
+    #[test]
+    fn a_write_that_changes_nothing_makes_no_version() {
+        let mut told = Told::kueue();
+        told.waits().request(ask(CONTROLLER, "patch", Kind::Workload, "workload").with(json!({})));
+        let history = told.sent().answered().history();
+        let last = workload(&history).versions().last().unwrap().order;
+        assert!(requests(&history).that_made(Kind::Workload, last).is_none());
+    }
+
+    #[test]
+    fn a_version_is_delivered_by_a_watch_an_answer_or_a_list_and_to_one_subject() {
+        let mut told = Told::kueue();
+        told.watches(CONTROLLER, Kind::Workload).starts();
+        let first = workload(&told.clone().history()).versions()[0].order;
+        told.delivered(CONTROLLER, Kind::Workload, "workload").lists(SECOND, Kind::Workload);
+        let history = told.opens().reads(ADAPTER, Kind::Workload, "workload").history();
+        let requests = requests(&history);
+        let workload = workload(&history);
+        let orders: Vec<_> = workload.versions().iter().map(|version| version.order).collect();
+        let to = |subject, order| requests.was_delivered(subject, workload, order, u64::MAX);
+        assert_eq!(orders[0], first);
+        assert!(to(CONTROLLER, orders[1]) && to(SECOND, orders[1]) && to(ADAPTER, orders[2]));
+        assert!(!to(CONTROLLER, orders[0]) && !to(SECOND, orders[2]) && !to(ADAPTER, orders[1]));
+    }
+
+    #[test]
+    fn a_request_is_of_the_only_call_that_is_under_way() {
+        let mut told = Told::kueue();
+        told.starts().calls(Verb::Open).reads(ADAPTER, Kind::TrainJob, NAME).answers(json!({}));
+        told.reads(ADAPTER, Kind::TrainJob, NAME);
+        told.calls(Verb::Status).calls(Verb::Hold).reads(ADAPTER, Kind::TrainJob, NAME);
+        let history = told.history();
+        let requests = requests(&history);
+        let verbs: Vec<_> = history
+            .requests()
+            .iter()
+            .map(|it| requests.call_of(it).map(|call| call.invoked.verb))
+            .collect();
+        assert_eq!(verbs, [Some(Verb::Open), None, None]);
+    }
+
+    #[test]
+    fn a_read_counts_that_was_asked_for_afterwards() {
+        let mut told = Told::kueue();
+        told.starts().request(ask(ADAPTER, "get", Kind::TrainJob, NAME)).sent();
+        let after = told.events.len() as u64;
+        let early = told.answered().clone().history();
+        let late = told.reads(ADAPTER, Kind::TrainJob, NAME).history();
+        let read = |history: &History| {
+            let requests = requests(history);
+            requests.read_between(ADAPTER, (Kind::TrainJob, NAME), after, u64::MAX)
+        };
+        assert!(!read(&early) && read(&late));
+    }
+}
