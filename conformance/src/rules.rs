@@ -13,6 +13,7 @@ mod op;
 mod pf;
 mod requests;
 mod rg;
+mod runtime;
 mod sg;
 mod span;
 #[cfg(test)]
@@ -52,6 +53,7 @@ pub const JUDGES: &[Judge] = &[
     sg::before_open::SG_02,
     sg::workload::SG_05,
     sg::refused::SG_06,
+    sg::runtime::SG_09,
     op::gate::OP_01,
     op::gate::OP_02,
     op::version::OP_03,
@@ -70,7 +72,9 @@ pub const JUDGES: &[Judge] = &[
     rg::remainder::RG_04,
     rg::raise::RG_05,
     rg::stale::RG_06,
+    rg::leaders::RG_07,
     rg::state::RG_08,
+    rg::crash::RG_09,
     rg::down::RG_10,
     rg::own_entry::RG_11,
     rg::marks::RG_12,

@@ -137,7 +137,11 @@ impl Told {
     }
 
     pub(crate) fn controller(&mut self, change: SubjectChange) -> &mut Self {
-        let changed = SubjectChanged { role: Role::Controller, replica: 0, change, pid: None };
+        self.replica(0, change)
+    }
+
+    pub(crate) fn replica(&mut self, replica: u32, change: SubjectChange) -> &mut Self {
+        let changed = SubjectChanged { role: Role::Controller, replica, change, pid: None };
         self.tell(Some(self.order), What::Subject(changed))
     }
 
@@ -468,8 +472,10 @@ fn trainjob() -> Value {
     json!({
         "metadata": {"name": NAME, "namespace": "ns", "uid": UID, "generation": 1,
             "annotations": {
-                names::ADMISSION_COUNT: "0", names::ADMISSION_GATED_BY: names::GATE}},
-        "spec": {"suspend": true, "runtimePatches": [
+                names::ADMISSION_COUNT: "0", names::ADMISSION_GATED_BY: names::GATE,
+                names::RUNTIME_DIGEST: "sha256:0"}},
+        "spec": {"suspend": true,
+            "runtimeRef": {"kind": "TrainingRuntime", "name": "runtime"}, "runtimePatches": [
             {"manager": names::KUEUE_RUNTIME_PATCH_MANAGER, "time": "2026-01-01T00:00:00Z"},
             {"manager": names::RUNTIME_PATCH_MANAGER, "trainingRuntimeSpec":
                 {"template": {"spec": {"replicatedJobs": replicated("0")}}}},

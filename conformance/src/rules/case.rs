@@ -8,11 +8,13 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::requests::Requests;
-use super::writer;
-use crate::history::{
-    Begin, Call, Event, Execution, History, Kind, Lives, Mode, Role, SubjectChange, SubjectChanged,
-    Trail, Verb, Version, What,
-};
+use crate::history::{Begin, Call, Exchange, History, Kind, Mode, Role, Trail, Verb, Version};
+
+mod family;
+mod subjects;
+
+pub(super) use family::{Family, Raise, Ready};
+pub(super) use subjects::{Down, Incarnation, Served};
 
 /// A history, prepared for judging.
 pub(super) struct Case<'a> {
@@ -34,54 +36,10 @@ pub(super) struct Case<'a> {
     pub(super) served: Vec<Served>,
     /// When none was there, after one was.
     pub(super) down: Vec<Down>,
+    /// The processes of the controller's replicas.
+    pub(super) incarnations: Vec<Incarnation>,
     /// The requests of the subjects.
     pub(super) requests: Requests<'a>,
-}
-
-/// A `TrainJob` with what belongs to it.
-pub(super) struct Family<'a> {
-    /// The `TrainJob`.
-    pub(super) trainjob: &'a Trail,
-    /// The Workloads that it owns directly.
-    pub(super) workloads: Vec<&'a Trail>,
-    /// Its `JobSets`.
-    pub(super) jobsets: Vec<&'a Trail>,
-    /// Its Jobs.
-    pub(super) jobs: Vec<&'a Trail>,
-    /// Its pods, in the order of their creation.
-    pub(super) pods: Vec<&'a Trail>,
-    /// When they lived.
-    lives: Lives<'a>,
-    /// Its executions.
-    pub(super) executions: Vec<Execution<'a>>,
-    /// The raises of its count, in their order.
-    pub(super) raises: Vec<Raise<'a>>,
-    /// Dispatch's checks becoming Ready on its Workloads, in their order.
-    pub(super) readies: Vec<Ready<'a>>,
-}
-
-/// A version of a `TrainJob` in which the count rises.
-#[derive(Clone, Copy)]
-pub(super) struct Raise<'a> {
-    /// The version before.
-    pub(super) before: &'a Version,
-    /// The version that has the new count.
-    pub(super) after: &'a Version,
-    /// The new count.
-    pub(super) to: AdmissionCount,
-}
-
-/// A version of a Workload in which a check of dispatch's becomes Ready.
-#[derive(Clone)]
-pub(super) struct Ready<'a> {
-    /// The Workload.
-    pub(super) workload: &'a Trail,
-    /// The check.
-    pub(super) check: &'a str,
-    /// The version before, from which the write was decided, since it carried its number.
-    pub(super) before: Option<&'a Version>,
-    /// The version in which it is Ready.
-    pub(super) version: &'a Version,
 }
 
 /// A Workload and whose it is.
@@ -110,33 +68,14 @@ pub(super) enum Claim<'a> {
     Unread,
 }
 
-/// A time in which a replica of the controller served.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Served {
-    /// Since when.
-    pub(super) from: Timestamp,
-    /// Until when, if it ended within the history.
-    pub(super) until: Option<Timestamp>,
-}
-
-/// A time in which no replica of the controller was there, after one was.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Down {
-    /// The store's revision once the last one was gone.
-    pub(super) from: u64,
-    /// The store's revision before the next one was started; the greatest number if none was.
-    pub(super) until: u64,
-    /// The event of the last one's end.
-    pub(super) seq: u64,
-}
-
 impl<'a> Case<'a> {
     pub(super) fn new(history: &'a History, begin: &'a Begin) -> Self {
         let checks = checks(history, begin);
+        let requests = Requests::new(history, begin);
         let trainjobs: Vec<_> = history.of_kind(Kind::TrainJob).collect();
         let of = |class: Class| -> Vec<Family<'a>> {
             let of_class = trainjobs.iter().filter(|trail| classify(history, trail) == class);
-            of_class.map(|trail| Family::new(history, trail, &checks)).collect()
+            of_class.map(|trail| Family::new(history, &requests, trail, &checks)).collect()
         };
         let claimed = |workload| Claimed { workload, claim: claim(history, workload) };
         Self {
@@ -146,10 +85,11 @@ impl<'a> Case<'a> {
             objects: of(Class::Object),
             probes: of(Class::Probe),
             workloads: history.of_kind(Kind::Workload).map(claimed).collect(),
-            served: served(history),
-            down: down(history),
-            requests: Requests::new(history, begin),
+            served: subjects::served(history),
+            down: subjects::down(history),
+            incarnations: subjects::incarnations(history),
             checks,
+            requests,
         }
     }
 
@@ -177,53 +117,18 @@ impl<'a> Case<'a> {
 
     /// The changes of a Workload's checks to Ready.
     pub(super) fn readies_of(&self, workload: &'a Trail) -> Vec<Ready<'a>> {
-        readies(self.history, workload, &self.checks)
+        family::readies(self.history, &self.requests, workload, &self.checks)
     }
-}
 
-impl<'a> Family<'a> {
-    fn new(history: &'a History, trainjob: &'a Trail, checks: &BTreeSet<&'a str>) -> Self {
-        let uid = &trainjob.uid;
-        let lives = Lives::until_dead(&history.pods_of(uid));
-        let workloads = history.workloads_of(uid);
-        let mut readies: Vec<_> =
-            workloads.iter().flat_map(|it| readies(history, it, checks)).collect();
-        readies.sort_by_key(|ready| ready.version.order);
-        Self {
-            trainjob,
-            jobsets: history.jobsets_of(uid),
-            jobs: history.jobs_of(uid),
-            executions: history.executions(uid),
-            raises: raises(trainjob),
-            pods: lives.all().to_vec(),
-            lives,
-            workloads,
-            readies,
+    /// The process of a replica that sent a request; `None` where its start was not recorded.
+    pub(super) fn process_of(&self, exchange: &Exchange) -> Option<Incarnation> {
+        if exchange.request.from.role != Role::Controller {
+            return None;
         }
-    }
-
-    /// The last raise before an order that is after another.
-    pub(super) fn raise_between(&self, after: u64, before: u64) -> Option<&Raise<'a>> {
-        let earlier = self.raises.partition_point(|raise| raise.after.order < before);
-        let last = earlier.checked_sub(1).map(|last| &self.raises[last]);
-        last.filter(|raise| after < raise.after.order)
-    }
-
-    /// The order of the last Ready before this one, on any of the object's Workloads; 0 if none.
-    pub(super) fn last_ready(&self, ready: &Ready<'_>) -> u64 {
-        let order = ready.version.order;
-        let earlier = self.readies.partition_point(|it| it.version.order < order);
-        earlier.checked_sub(1).map_or(0, |last| self.readies[last].version.order)
-    }
-
-    /// The raise that a Ready follows: the last one since the last Ready.
-    pub(super) fn raise_for(&self, ready: &Ready<'_>) -> Option<&Raise<'a>> {
-        self.raise_between(self.last_ready(ready), ready.version.order)
-    }
-
-    /// The pods that live at this order.
-    pub(super) fn live_pods(&self, order: u64) -> impl Iterator<Item = &'a Trail> {
-        self.lives.at(order)
+        let is_its = |it: &&Incarnation| {
+            it.replica == exchange.request.from.replica && it.from < exchange.seq
+        };
+        self.incarnations.iter().rfind(is_its).copied()
     }
 }
 
@@ -297,112 +202,9 @@ pub(super) fn check_state<'a>(version: &'a Version, check: &str) -> Option<&'a C
     version.workload().and_then(|workload| workload.check(check)).map(|check| &check.state)
 }
 
-/// The changes to Ready that are not Kueue's own.
-fn readies<'a>(
-    history: &History,
-    workload: &'a Trail,
-    checks: &BTreeSet<&'a str>,
-) -> Vec<Ready<'a>> {
-    let is_kueues = |version: &Version, check: &str| {
-        history.raw(version).is_some_and(|object| writer::is_kueues(object, check))
-    };
-    let ready = |version: &Version, check: &str| {
-        check_state(version, check) == Some(&CheckState::Ready) && !version.is_deletion()
-    };
-    let mut found = Vec::new();
-    let mut before: Option<&Version> = None;
-    for version in workload.versions() {
-        for check in checks {
-            let becomes = ready(version, check) && !before.is_some_and(|it| ready(it, check));
-            if becomes && !is_kueues(version, check) {
-                found.push(Ready { workload, check, before, version });
-            }
-        }
-        before = Some(version);
-    }
-    found
-}
-
-fn raises(trainjob: &Trail) -> Vec<Raise<'_>> {
-    let changes = trainjob.changes().filter(|(_, after)| !after.is_deletion());
-    changes
-        .filter_map(|(before, after)| {
-            let to = count(after)?;
-            (count(before).is_none_or(|from| from < to)).then_some(Raise { before, after, to })
-        })
-        .collect()
-}
-
 /// The readable count of a version of a `TrainJob`.
 pub(super) fn count(version: &Version) -> Option<AdmissionCount> {
     version.trainjob()?.admission_count()?.ok()
-}
-
-/// The changes of the controller's replicas.
-fn replicas(history: &History) -> impl Iterator<Item = (&Event, &SubjectChanged)> {
-    history.events().iter().filter_map(|event| match &event.what {
-        What::Subject(subject) if subject.role == Role::Controller => Some((event, subject)),
-        _ => None,
-    })
-}
-
-fn served(history: &History) -> Vec<Served> {
-    let mut up = BTreeSet::new();
-    let mut frozen = BTreeSet::new();
-    let mut found: Vec<Served> = Vec::new();
-    for (event, subject) in replicas(history) {
-        let change = subject.change;
-        match change {
-            // One that was frozen before it was ready goes on to become so.
-            SubjectChange::Thawed if !frozen.remove(&subject.replica) => {}
-            SubjectChange::Ready | SubjectChange::Thawed => {
-                if up.is_empty() {
-                    found.push(Served { from: event.at, until: None });
-                }
-                up.insert(subject.replica);
-            }
-            SubjectChange::Started => {}
-            SubjectChange::Frozen
-            | SubjectChange::Stopped
-            | SubjectChange::Killed
-            | SubjectChange::Died => {
-                frozen.remove(&subject.replica);
-                if change == SubjectChange::Frozen && up.contains(&subject.replica) {
-                    frozen.insert(subject.replica);
-                }
-                let was_last = up.remove(&subject.replica) && up.is_empty();
-                if let (true, Some(last)) = (was_last, found.last_mut()) {
-                    last.until = Some(event.at);
-                }
-            }
-        }
-    }
-    found
-}
-
-fn down(history: &History) -> Vec<Down> {
-    let mut there = BTreeSet::new();
-    let mut found: Vec<Down> = Vec::new();
-    for (event, subject) in replicas(history) {
-        match subject.change {
-            // One that stands still may have sent something that is still on its way.
-            SubjectChange::Frozen | SubjectChange::Thawed => {}
-            SubjectChange::Started | SubjectChange::Ready => {
-                let open = found.last_mut().filter(|down| down.until == u64::MAX);
-                if let (true, Some(down)) = (there.is_empty(), open) {
-                    down.until = event.order.unwrap_or(down.from);
-                }
-                there.insert(subject.replica);
-            }
-            SubjectChange::Stopped | SubjectChange::Killed | SubjectChange::Died => {
-                let was_last = there.remove(&subject.replica) && there.is_empty();
-                if let (true, Some(from)) = (was_last, event.order) {
-                    found.push(Down { from, until: u64::MAX, seq: event.seq });
-                }
-            }
-        }
-    }
-    found
 }
 
 /// Whether a Workload is where the controller acts: quota reserved, and neither evicted, admitted,

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::history::{Begin, Call, Ending, Exchange, History, Kind, Role, Subject, Trail, Version};
+use crate::history::{
+    Begin, Call, Ending, Exchange, History, Kind, Mode, Role, Subject, Trail, Version,
+};
 
 /// The requests of the subjects.
 pub(super) struct Requests<'a> {
@@ -10,6 +12,9 @@ pub(super) struct Requests<'a> {
     namespace: &'a str,
     /// The objects, by what requests name them by.
     named: HashMap<(Kind, &'a str), Vec<&'a Trail>>,
+    is_kueue: bool,
+    /// The writes of which nobody knows whether they made a version, by kind and name.
+    unsettled: HashMap<(Kind, &'a str), Vec<&'a Exchange>>,
     /// The roles of which there is any request.
     roles: BTreeSet<Role>,
     /// The write that made a version, by kind and order.
@@ -18,6 +23,8 @@ pub(super) struct Requests<'a> {
     delivered: HashMap<(Subject, Kind, u64), u64>,
     /// The lists that were answered, by their order.
     lists: HashMap<(Subject, Kind), Vec<Listed<'a>>>,
+    /// How far the watches of a kind had come, by the event of each delivery.
+    progress: HashMap<(Subject, Kind), Vec<(u64, u64)>>,
     /// Everything that told a subject of objects of a kind, by when it did.
     reads: HashMap<(Subject, Kind), Vec<Read<'a>>>,
     /// The calls to an adapter, by when they were sent; and whether another one overlaps.
@@ -51,11 +58,14 @@ impl<'a> Requests<'a> {
         let mut this = Self {
             history,
             namespace: &begin.namespace,
+            is_kueue: begin.mode == Mode::Kueue,
+            unsettled: HashMap::new(),
             named: named(history),
             roles: history.requests().iter().map(|it| it.request.from.role).collect(),
             made: HashMap::new(),
             delivered: HashMap::new(),
             lists: HashMap::new(),
+            progress: HashMap::new(),
             reads: HashMap::new(),
             calls: calls(history),
             known: known(history),
@@ -71,6 +81,14 @@ impl<'a> Requests<'a> {
         for reads in this.reads.values_mut() {
             reads.sort_by_key(|read| read.told);
         }
+        for progress in this.progress.values_mut() {
+            progress.sort_unstable();
+            let mut latest = 0;
+            for (_, order) in progress {
+                latest = latest.max(*order);
+                *order = latest;
+            }
+        }
         this
     }
 
@@ -79,7 +97,19 @@ impl<'a> Requests<'a> {
         if let Some(order) = self.version_made(exchange) {
             self.made.entry((kind, order)).or_insert(exchange);
         }
+        if is_unsettled(exchange) {
+            let name = exchange.request.name.as_deref().unwrap_or_default();
+            self.unsettled.entry((kind, name)).or_default().push(exchange);
+        }
         for (seq, event) in &exchange.delivered {
+            let order = event.resource_version.as_ref().and_then(|it| it.parse::<u64>().ok());
+            if let Some(order) = order {
+                self.progress.entry((from, kind)).or_default().push((*seq, order));
+            }
+            // The version of a bookmark is that of the watch, and of no object.
+            if matches!(event.type_.as_str(), "BOOKMARK" | "ERROR") {
+                continue;
+            }
             self.deliver(from, kind, event.resource_version.as_deref(), *seq);
             let read = Read { asked: *seq, told: *seq, name: event.name.as_deref() };
             self.reads.entry((from, kind)).or_default().push(read);
@@ -96,7 +126,9 @@ impl<'a> Requests<'a> {
             self.reads.entry((from, kind)).or_default().push(read);
         }
         match ended.order {
-            Some(order) if success && is_list => {
+            order if success && is_list => {
+                // One whose version the record lacks is not held against anybody.
+                let order = order.unwrap_or(u64::MAX);
                 let list = Listed { order, exchange, ended: ended.seq };
                 self.lists.entry((from, kind)).or_default().push(list);
             }
@@ -158,6 +190,20 @@ impl<'a> Requests<'a> {
         self.made.get(&(kind, order)).copied()
     }
 
+    /// Whether a write of this role, of which nobody knows what became of it, may have made a version.
+    pub(super) fn may_have_made(&self, role: Role, trail: &Trail, order: u64) -> bool {
+        let writes = self.unsettled.get(&(trail.kind, trail.name.as_str()));
+        let earlier =
+            |it: &Exchange| it.sent.as_ref().is_some_and(|it| self.latest(it.seq) < order);
+        let mut writes = writes.into_iter().flatten().filter(|it| it.request.from.role == role);
+        writes.any(|it| earlier(it))
+    }
+
+    /// Whether Kueue opens and closes the objects.
+    pub(super) fn is_kueue(&self) -> bool {
+        self.is_kueue
+    }
+
     /// The store's greatest order that any event before this one shows.
     pub(super) fn latest(&self, seq: u64) -> u64 {
         let before = self.known.partition_point(|(known, _)| *known < seq);
@@ -176,10 +222,37 @@ impl<'a> Requests<'a> {
         self.delivered.get(&(to, kind, order)).is_some_and(|seq| *seq < by)
     }
 
+    /// The first event by which a version of an object had been delivered to a subject.
+    pub(super) fn first_delivered(&self, to: Subject, trail: &Trail, order: u64) -> Option<u64> {
+        let told = self.delivered.get(&(to, trail.kind, order)).copied();
+        let listed = self.lists.get(&(to, trail.kind)).and_then(|lists| {
+            let from = lists.partition_point(|list| list.order < order);
+            let shows =
+                |list: &&Listed<'_>| trail.at(list.order).is_some_and(|it| it.order == order);
+            lists[from..].iter().take_while(shows).map(|list| list.ended).min()
+        });
+        told.into_iter().chain(listed).min()
+    }
+
+    /// Whether a subject had been told, before an event, how all objects of a kind were at this order
+    /// or later: by a list, or by a watch that had come so far.
+    pub(super) fn knew_all_at(&self, subject: Subject, kind: Kind, order: u64, by: u64) -> bool {
+        let lists = self.lists.get(&(subject, kind)).map(Vec::as_slice).unwrap_or_default();
+        let fresh = &lists[lists.partition_point(|list| list.order < order)..];
+        if fresh.iter().any(|list| list.ended < by) {
+            return true;
+        }
+        let progress = self.progress.get(&(subject, kind)).map(Vec::as_slice).unwrap_or_default();
+        let before = progress.partition_point(|(seq, _)| *seq < by);
+        before.checked_sub(1).is_some_and(|last| progress[last].1 >= order)
+    }
+
     /// The version of its object that a write carries as its precondition.
     pub(super) fn carried(&self, exchange: &Exchange, kind: Kind) -> Carried<'a> {
         let request = &exchange.request;
-        let Some(text) = request.precondition() else { return Carried::Nothing };
+        let Some(text) = request.precondition() else {
+            return if request.body.is_some() { Carried::Nothing } else { Carried::NoBody };
+        };
         let order = text.parse::<u64>().ok();
         let name = request.name.as_deref().unwrap_or_default();
         let trails = self.named.get(&(kind, name)).map(Vec::as_slice).unwrap_or_default();
@@ -261,10 +334,20 @@ impl<'a> Requests<'a> {
     }
 }
 
+/// Whether a write was sent on, and no answer says which version it made, or that it made none.
+fn is_unsettled(exchange: &Exchange) -> bool {
+    let changes = matches!(exchange.request.verb.as_str(), "create" | "update" | "patch");
+    let refused = exchange.status().is_some_and(|status| (400..500).contains(&status));
+    let answered = exchange.answered_order().is_some() || refused;
+    changes && exchange.sent.is_some() && !answered && !exchange.request.is_dry_run()
+}
+
 /// The version that a write carries as its precondition.
 pub(super) enum Carried<'a> {
     /// It carries none.
     Nothing,
+    /// Its body is not in the record: it was too large, or held what may not be kept.
+    NoBody,
     /// One that was never delivered to who sent the write; with the version, if there is one.
     NeverDelivered(String, Option<&'a Version>),
     /// One that was delivered, and is not in the record.

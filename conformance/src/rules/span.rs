@@ -16,6 +16,8 @@ pub(super) struct Span {
     pub(super) until: Option<Timestamp>,
     /// The event that made it due.
     pub(super) seq: u64,
+    /// Times of one number count together.
+    part_of: usize,
 }
 
 /// Builds spans from a state that is told event by event.
@@ -23,18 +25,42 @@ pub(super) struct Span {
 pub(super) struct Spans {
     open: Option<Span>,
     closed: Vec<Span>,
+    part_of: usize,
+    /// Whether the controller caused a delay since something else stood against it.
+    was_delayed: bool,
 }
 
 impl Spans {
     /// Whether it is due as of this event.
     pub(super) fn tell(&mut self, due: bool, at: Timestamp, seq: u64) {
         match (due, self.open) {
-            (true, None) => self.open = Some(Span { from: at, until: None, seq }),
-            (false, Some(open)) => {
-                self.closed.push(Span { until: Some(at), ..open });
-                self.open = None;
+            (true, None) => {
+                let part_of = self.part_of;
+                self.open = Some(Span { from: at, until: None, seq, part_of });
             }
-            _ => {}
+            (false, _) => {
+                self.close(at);
+                self.part_of += 1;
+                self.was_delayed = false;
+            }
+            (true, Some(_)) => {}
+        }
+    }
+
+    /// It is not due as of this event, by the controller's own doing: this can be so once, and is no
+    /// excuse when it is done again and again. What was due before and after counts together, but
+    /// for what was before the first time.
+    pub(super) fn delay(&mut self, at: Timestamp) {
+        self.close(at);
+        if !self.was_delayed {
+            self.part_of += 1;
+            self.was_delayed = true;
+        }
+    }
+
+    fn close(&mut self, at: Timestamp) {
+        if let Some(open) = self.open.take() {
+            self.closed.push(Span { until: Some(at), ..open });
         }
     }
 
@@ -46,14 +72,21 @@ impl Spans {
 }
 
 /// The first span in which the controller had more than [`WINDOW`] time: a replica served without
-/// pause for longer than that.
+/// pause for longer than that, in the spans that count together.
 pub(super) fn overdue(case: &Case<'_>, spans: &[Span]) -> Option<Span> {
-    spans.iter().copied().find(|span| {
-        let until = span.until.unwrap_or(case.ended);
-        case.served.iter().any(|served| {
-            let from = span.from.max(served.from);
-            let until = until.min(served.until.unwrap_or(case.ended));
-            until.duration_since(from) > WINDOW
-        })
+    spans.chunk_by(|one, next| one.part_of == next.part_of).find_map(|together| {
+        let late = case.served.iter().any(|served| {
+            let end = served.until.unwrap_or(case.ended);
+            let within = |span: &Span| {
+                let until = span.until.unwrap_or(case.ended).min(end);
+                until.duration_since(span.from.max(served.from)).max(SignedDuration::ZERO)
+            };
+            let total = together
+                .iter()
+                .map(within)
+                .fold(SignedDuration::ZERO, |sum, it| sum.saturating_add(it));
+            total > WINDOW
+        });
+        if late { together.first().copied() } else { None }
     })
 }

@@ -1,4 +1,8 @@
-//! Who wrote a check's state into a version of a Workload.
+//! Who wrote a version.
+//!
+//! Where the controller's requests are recorded, they say it: the answer to a write carries the number
+//! of the version that it made. Where they are not, or the answer was not seen, what the version itself
+//! says of its fields has to do.
 //!
 //! Kueue's scheduler writes the whole list of checks from the copy that it decided on, without a
 //! version: where a Ready was left on a Workload without quota, such a write can bring it back
@@ -6,6 +10,35 @@
 //! owner tells the two apart: with force, the last writer of another value is its only owner.
 
 use serde_json::Value;
+
+use super::requests::Requests;
+use crate::history::{Role, Subject, Trail, Version};
+
+/// Who wrote a version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Author {
+    /// This replica of the controller.
+    Controller(Subject),
+    /// Somebody else.
+    Another,
+    /// That is not known.
+    Unknown,
+}
+
+/// Who wrote a version of an object.
+pub(super) fn author(requests: &Requests<'_>, trail: &Trail, version: &Version) -> Author {
+    if let Some(made) = requests.that_made(trail.kind, version.order) {
+        let from = made.request.from;
+        return if from.role == Role::Controller {
+            Author::Controller(from)
+        } else {
+            Author::Another
+        };
+    }
+    let known = requests.are_logged(Role::Controller)
+        && !requests.may_have_made(Role::Controller, trail, version.order);
+    if known { Author::Another } else { Author::Unknown }
+}
 
 /// The field managers of Kueue's writes to the status of a Workload.
 const KUEUE: [&str; 2] = ["kueue-admission", "kueue"];

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::{CHECK, NAME, Told, UID, raise, set_check};
 use crate::history::{
-    Delivered, Ending, Kind, PatchKind, Refused, Request, RequestEnded, RequestSent, Role, Subject,
-    Verb, What,
+    Delivered, Ending, FaultChange, FaultChanged, Kind, PatchKind, Refused, Request, RequestEnded,
+    RequestSent, Role, Subject, Verb, What,
 };
 
 /// The adapter that every call is made to.
@@ -162,6 +162,15 @@ impl Told {
             resource_version: order.map(|order| order.to_string()),
         };
         self.tell(order, What::Delivered(Box::new(delivered)))
+    }
+}
+
+impl Told {
+    /// Something happens with a fault, about the latest request.
+    pub(crate) fn fault(&mut self, change: FaultChange) -> &mut Self {
+        let request = Some(self.request);
+        let fault = FaultChanged { fault: "fault".to_owned(), change, request };
+        self.tell(Some(self.order), What::Fault(fault))
     }
 }
 

@@ -41,7 +41,7 @@ fn judge(case: &Case<'_>) -> Verdict {
     let mut unrecorded = None;
     let mut seen = false;
     for (exchange, kind) in case.requests.changes(Role::Adapter) {
-        if exchange.request.body.is_none() {
+        if matches!(kind, Kind::Event | Kind::Lease) {
             continue;
         }
         seen = true;
@@ -55,6 +55,10 @@ fn judge(case: &Case<'_>) -> Verdict {
             Carried::NeverDelivered(named, version) => {
                 let why = format!("carried version {named}, which it had never read");
                 return fail(why, version.map(seq).into_iter().collect());
+            }
+            Carried::NoBody => {
+                unrecorded =
+                    Some(format!("{} has a body that was not recorded", said(exchange, kind)));
             }
             Carried::Unrecorded(named) => {
                 unrecorded = Some(format!(

@@ -15,6 +15,7 @@
 use super::served::is_active;
 use crate::history::{Kind, Version};
 use crate::rules::case::{self, Case, Down, Family};
+use crate::rules::writer::{self, Author};
 use crate::rules::{Judge, Verdict};
 
 pub(in crate::rules) const RG_10: Judge = Judge {
@@ -51,6 +52,9 @@ fn set_inactive(case: &Case<'_>) -> Option<Verdict> {
             is_active(case, before) && !is_active(case, after)
         };
         let (before, after) = trail.changes().find(fell)?;
+        if writer::author(&case.requests, trail, after) == Author::Another {
+            return None;
+        }
         let because = format!("AdmissionCheck {} was set inactive", trail.name);
         Some(Verdict::fail(because, [before.seq, after.seq]))
     })

@@ -9,8 +9,9 @@
 //! is taken from everybody else.
 //!
 //! # How it is judged
-//! Only times count in which a replica of the controller served. The reasons are those that show in
-//! the objects; where the runtime was edited (SG-09), the history does not show it.
+//! Only times count in which a replica of the controller served, and no fault kept one from it. That
+//! Trainer has yet to take a raise over is a reason (RG-17) once; where A is raised again and again, the
+//! times in between count together.
 //!
 //! # A history that breaks it
 //! The object is open, nothing runs, quota is reserved, and a minute later the check is Pending.
@@ -23,12 +24,20 @@ use dispatch_contract::resources::{CheckState, JobSet, TrainJob, Workload};
 use super::remainder;
 use crate::history::{Kind, Trail, Version};
 use crate::rules::case::{self, Case, Family};
+use crate::rules::runtime::Runtime;
 use crate::rules::span::{Span, Spans, overdue};
 use crate::rules::{Judge, Verdict};
 
 pub(in crate::rules) const RG_15: Judge = Judge {
     rule: "RG-15",
-    reads: &[Kind::Workload, Kind::TrainJob, Kind::JobSet, Kind::Job, Kind::Pod],
+    reads: &[
+        Kind::Workload,
+        Kind::TrainJob,
+        Kind::JobSet,
+        Kind::Job,
+        Kind::Pod,
+        Kind::TrainingRuntime,
+    ],
     brings_about: &[],
     decide: judge,
     #[cfg(test)]
@@ -43,7 +52,7 @@ fn judge(case: &Case<'_>) -> Verdict {
     for family in &case.objects {
         for workload in &family.workloads {
             for check in &case.checks {
-                let spans = due(family, workload, check);
+                let spans = due(case, family, workload, check);
                 seen |= !spans.is_empty();
                 if let Some(late) = overdue(case, &spans) {
                     let because = format!(
@@ -60,14 +69,19 @@ fn judge(case: &Case<'_>) -> Verdict {
 }
 
 /// When nothing stood against Ready, and the check was Pending.
-fn due(family: &Family<'_>, workload: &Trail, check: &str) -> Vec<Span> {
+fn due(case: &Case<'_>, family: &Family<'_>, workload: &Trail, check: &str) -> Vec<Span> {
     let trails = [family.trainjob, workload].into_iter();
     let owned = family.jobsets.iter().chain(&family.jobs).chain(&family.pods).copied();
-    let mut state = State { check, ..State::default() };
+    let runtime = Runtime::of(case, family);
+    let edits = runtime.iter().flat_map(|runtime| runtime.trails.iter().copied());
+    let mut state = State { check, runtime: runtime.as_ref(), ..State::default() };
     let mut spans = Spans::default();
-    for (trail, version) in case::merged(trails.chain(owned)) {
+    for (trail, version) in case::merged(trails.chain(owned).chain(edits)) {
         state.take(trail, version);
-        spans.tell(state.is_due(), version.at, version.seq);
+        match (state.is_due(), state.has_taken_over()) {
+            (true, Some(false)) => spans.delay(version.at),
+            (due, taken) => spans.tell(due && taken == Some(true), version.at, version.seq),
+        }
     }
     spans.done()
 }
@@ -81,11 +95,14 @@ struct State<'a> {
     jobset: Option<(&'a str, &'a JobSet)>,
     unsettled: BTreeSet<&'a str>,
     live: BTreeSet<&'a str>,
+    runtime: Option<&'a Runtime<'a>>,
+    order: u64,
 }
 
 impl<'a> State<'a> {
     fn take(&mut self, trail: &'a Trail, version: &'a Version) {
         let there = !version.is_deletion();
+        self.order = version.order;
         let uid = trail.uid.as_str();
         match trail.kind {
             Kind::TrainJob => self.trainjob = version.trainjob().filter(|_| there),
@@ -106,22 +123,25 @@ impl<'a> State<'a> {
             && self.unsettled.is_empty()
             && self.live.is_empty()
             && self.trainjob.is_some_and(may_run)
-            && self.has_taken_over()
+            && !self.is_edited()
     }
 
-    /// Whether the `JobSet` carries the object's A, raised or not.
-    fn has_taken_over(&self) -> bool {
-        let (Some(trainjob), Some((_, jobset))) = (self.trainjob, self.jobset) else {
-            return false;
-        };
+    /// Whether the `JobSet` carries the object's A, raised or not. `None` where it is not as it has to
+    /// be: that is not for Trainer alone to mend.
+    fn has_taken_over(&self) -> Option<bool> {
+        let (trainjob, (_, jobset)) = (self.trainjob?, self.jobset?);
+        let own = jobset.controller_uid() == trainjob.metadata.uid.as_deref();
+        if !jobset.is_suspended() || !own {
+            return None;
+        }
         let count = trainjob.annotation(names::ADMISSION_COUNT);
-        jobset.is_suspended()
-            && jobset.controller_uid() == trainjob.metadata.uid.as_deref()
-            && jobset
-                .spec
-                .replicated_jobs
-                .iter()
-                .all(|job| job.pod_annotation(names::POD_ADMISSION) == count)
+        let jobs = &jobset.spec.replicated_jobs;
+        Some(jobs.iter().all(|job| job.pod_annotation(names::POD_ADMISSION) == count))
+    }
+
+    /// Whether the runtime is another one than the object was started with (SG-09).
+    fn is_edited(&self) -> bool {
+        self.runtime.is_some_and(|runtime| runtime.differs_at(self.order))
     }
 }
 
@@ -134,7 +154,7 @@ fn note<'a>(set: &mut BTreeSet<&'a str>, uid: &'a str, is_in: bool) {
 }
 
 /// Whether the `TrainJob` itself gives no reason to wait.
-fn may_run(trainjob: &TrainJob) -> bool {
+pub(in crate::rules) fn may_run(trainjob: &TrainJob) -> bool {
     trainjob.metadata.deletion_timestamp.is_none()
         && trainjob.is_suspended()
         && trainjob.is_opened()
@@ -152,8 +172,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::history::told::{NAME, Told};
-    use crate::history::{History, SubjectChange};
+    use crate::history::told::{CONTROLLER, NAME, Told, ask};
+    use crate::history::{FaultChange, History, SubjectChange};
     use crate::rules::tests::assert_verdict;
 
     pub(super) fn never_ready() -> History {
@@ -164,6 +184,32 @@ mod tests {
         let mut told = Told::kueue();
         told.runs().evicts().suspends().pod_terminates("pod-1").unreserves().reserves();
         told
+    }
+
+    /// Trainer takes every raise over at once, and there is never a Ready.
+    fn raised_for_ever() -> History {
+        let mut told = Told::kueue();
+        told.waits();
+        for a in 1..6 {
+            told.raises(a).seconds(1).takes_over(a).seconds(4);
+        }
+        told.history()
+    }
+
+    fn edited() -> Told {
+        let mut told = Told::kueue();
+        told.runtime("runtime").starts().opens();
+        told.change(Kind::TrainingRuntime, "runtime", |it| it["spec"]["x"] = json!(1)).reserves();
+        told
+    }
+
+    /// The controller's first read is held for a minute, and so long after that it raises.
+    fn held_up(seconds: i64) -> History {
+        let mut told = Told::kueue();
+        told.waits().request(ask(CONTROLLER, "get", Kind::Workload, "workload"));
+        told.fault(FaultChange::Met).seconds(60).fault(FaultChange::Released).sent().answered();
+        told.seconds(seconds).raises_by(CONTROLLER, 1).takes_over(1);
+        told.sets_by(CONTROLLER, "Ready").history()
     }
 
     fn marked(mark: &str) -> History {
@@ -188,6 +234,25 @@ mod tests {
     #[case::not_opened(Told::kueue().starts().reserves().seconds(60).history(), "n/a")]
     #[case::being_evicted(Told::kueue().runs().evicts().suspends().pod_goes("pod-1").seconds(60)
         .history(), "pass")]
+    #[case::trainer_lags_a_while(
+        Told::kueue().waits().seconds(8).raises(1).seconds(20).takes_over(1).seconds(8).sets("Ready")
+            .history(),
+        "pass")]
+    #[case::raised_again_as_trainer_lags(
+        Told::kueue().waits().seconds(8).raises(1).seconds(20).raises(2).seconds(1).takes_over(2)
+            .seconds(8).sets("Ready").history(),
+        "pass")]
+    #[case::raised_again_and_again(raised_for_ever(), "fail: check dispatch-check of Workload")]
+    #[case::the_runtime_was_edited(
+        edited().seconds(60).history(), "n/a: there was no Workload of dispatch's")]
+    #[case::the_runtime_was_restored(
+        edited().change(Kind::TrainingRuntime, "runtime", |it| {
+            it["spec"].as_object_mut().unwrap().remove("x");
+        }).seconds(11)
+            .history(),
+        "fail")]
+    #[case::a_fault_is_in_the_way(held_up(9), "pass")]
+    #[case::a_fault_was_in_the_way(held_up(11), "fail")]
     #[case::trainer_lags(Told::kueue().waits().raises(1).seconds(60).history(), "pass")]
     #[case::no_jobset(
         Told::kueue().starts().opens().delete(Kind::JobSet, NAME).reserves().seconds(60).history(),

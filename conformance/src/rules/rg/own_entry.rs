@@ -9,8 +9,9 @@
 //! status from a copy undoes what came in between: an eviction, or somebody else's Pending.
 //!
 //! # How it is judged
-//! A version is the controller's when a check of its own becomes Ready in it and Kueue does not own
-//! that state, or when its field manager wrote at another time than in the version before.
+//! A version is the controller's when it answered a request of a replica. Where the requests are not
+//! recorded, it is the controller's when a check of its own becomes Ready in it and Kueue does not own
+//! that state, or when the field manager of the reference wrote at another time than before.
 //!
 //! # A history that breaks it
 //! In one version dispatch's check becomes Ready, and so does another.
@@ -22,6 +23,7 @@ use serde_json::Value;
 
 use crate::history::Kind;
 use crate::rules::case::Case;
+use crate::rules::writer::{self, Author};
 use crate::rules::{Judge, Verdict};
 
 pub(in crate::rules) const RG_11: Judge = Judge {
@@ -43,7 +45,12 @@ fn judge(case: &Case<'_>) -> Verdict {
             let (Some(old), Some(new)) = (case.history.raw(before), case.history.raw(after)) else {
                 continue;
             };
-            if !readies.contains(&after.order) && !wrote([old, new]) {
+            let is_ours = match writer::author(&case.requests, workload, after) {
+                Author::Controller(_) => true,
+                Author::Another => false,
+                Author::Unknown => readies.contains(&after.order) || wrote([old, new]),
+            };
+            if !is_ours {
                 continue;
             }
             seen = true;
@@ -95,7 +102,8 @@ fn difference(case: &Case<'_>, old: &Value, new: &Value) -> Option<String> {
     })
 }
 
-fn others_checks<'v>(case: &Case<'_>, object: &'v Value) -> Vec<&'v Value> {
+/// The entries of others' checks in a Workload.
+pub(super) fn others_checks<'v>(case: &Case<'_>, object: &'v Value) -> Vec<&'v Value> {
     let checks = object["status"]["admissionChecks"].as_array();
     let is_ours = |check: &Value| check["name"].as_str().is_some_and(|it| case.checks.contains(it));
     checks.into_iter().flatten().filter(|check| !is_ours(check)).collect()
@@ -108,7 +116,9 @@ mod tests {
 
     use super::*;
     use crate::history::History;
-    use crate::history::told::{Told, set_check, set_condition};
+    use crate::history::told::{
+        ADAPTER, CONTROLLER, Told, ask, check_body, set_check, set_condition,
+    };
     use crate::rules::tests::assert_verdict;
 
     fn with_another() -> Told {
@@ -161,7 +171,26 @@ mod tests {
         told.history()
     }
 
+    /// A write of the controller's, by a request and with no field manager that anybody knows.
+    fn by_request(from: crate::history::Subject, change: impl FnOnce(&mut Value)) -> History {
+        let mut told = Told::kueue();
+        told.waits().reads(from, Kind::Workload, "workload");
+        let body = told.body(Kind::Workload, "workload", check_body("Pending"));
+        let request = ask(from, "update", Kind::Workload, "workload").on_status().with(body);
+        told.writes(request, |it| {
+            set_check(it, "Pending", "waits");
+            change(it);
+        })
+        .history()
+    }
+
     #[rstest]
+    #[case::by_request(by_request(CONTROLLER, |_| {}), "pass")]
+    #[case::a_condition_by_request(
+        by_request(CONTROLLER, |it| set_condition(it, "Evicted", "True", "x")),
+        "changed status.conditions")]
+    #[case::by_a_request_of_another(
+        by_request(ADAPTER, |it| set_condition(it, "Evicted", "True", "x")), "n/a")]
     #[case::kueue_brings_it_back(kueue_brings_it_back(), "n/a")]
     #[case::by_the_rules(writes(&mut with_another(), |_| {}), "pass")]
     #[case::the_message(message("dispatch-admission", |_| {}), "pass")]

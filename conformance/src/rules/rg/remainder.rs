@@ -104,11 +104,15 @@ fn names_enough(message: &str, live: &BTreeMap<&str, &str>) -> bool {
 fn read_by(family: &Family<'_>, ready: &Ready<'_>) -> u64 {
     let Some(raise) = family.raise_for(ready) else { return ready.version.order };
     let (from, to) = (raise.after.order, ready.version.order);
+    let raises = family.raised_for(ready);
+    let carries = |version: &Version| {
+        raises.iter().any(|raise| super::taken_over::carries(version, raise.to))
+    };
     let took_over = family
         .jobsets
         .iter()
         .flat_map(|jobset| jobset.between(from, to))
-        .filter(|version| super::taken_over::carries(version, raise.to))
+        .filter(|version| carries(version))
         .map(|version| version.order)
         .min();
     took_over.unwrap_or(from)

@@ -16,9 +16,12 @@ use dispatch_contract::resources::{AdmissionCheck, Conditions};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::history::{Kind, Version};
+use super::own_entry::others_checks;
+
+use crate::history::{Exchange, Kind, Role, Trail, Version};
 use crate::rules::case::Case;
 use crate::rules::span::{Spans, overdue};
+use crate::rules::writer::{self, Author};
 use crate::rules::{Judge, Verdict};
 
 pub(in crate::rules) const RG_14: Judge = Judge {
@@ -46,9 +49,9 @@ fn judge(case: &Case<'_>) -> Verdict {
                 );
                 return Verdict::fail(because, [late.seq]);
             }
-        } else if let Some(version) = trail.versions().iter().find(|it| wrote(case, it, |_| true)) {
+        } else if let Some(seq) = written(case, trail) {
             let because = format!("the controller wrote to AdmissionCheck {}", trail.name);
-            return Verdict::fail(because, [version.seq]);
+            return Verdict::fail(because, [seq]);
         }
     }
     for claimed in &case.workloads {
@@ -56,8 +59,15 @@ fn judge(case: &Case<'_>) -> Verdict {
             let name = key.strip_prefix("k:{\"name\":\"").and_then(|it| it.strip_suffix("\"}"));
             name.is_some_and(|name| !case.checks.contains(name))
         };
-        let versions = claimed.workload.versions();
-        if let Some(version) = versions.iter().find(|it| wrote(case, it, of_another)) {
+        let mut changes = claimed.workload.changes().filter(|(_, after)| !after.is_deletion());
+        let wrong = changes.find(|(before, after)| {
+            match writer::author(&case.requests, claimed.workload, after) {
+                Author::Controller(_) => others_differ(case, before, after),
+                Author::Another => false,
+                Author::Unknown => wrote(case, after, of_another),
+            }
+        });
+        if let Some((_, version)) = wrong {
             let because = format!(
                 "the controller wrote the entry of another's check on Workload {}",
                 claimed.workload.name
@@ -76,6 +86,30 @@ pub(in crate::rules) fn is_active(case: &Case<'_>, version: &Version) -> bool {
             check.metadata.deletion_timestamp.is_some()
                 || check.status.is_some_and(|status| status.conditions.is_true("Active"))
         })
+}
+
+/// The event in which the controller wrote to another's `AdmissionCheck`: a request, whatever it
+/// changed, or where these are not recorded, a version with the field manager of the reference.
+fn written(case: &Case<'_>, trail: &Trail) -> Option<u64> {
+    let mut requests = case.requests.changes(Role::Controller);
+    let is_to = |(exchange, kind): &(&Exchange, Kind)| {
+        *kind == Kind::AdmissionCheck && exchange.request.name.as_deref() == Some(&trail.name)
+    };
+    if let Some((exchange, _)) = requests.find(is_to) {
+        return Some(exchange.seq);
+    }
+    let by_manager = |version: &&Version| {
+        writer::author(&case.requests, trail, version) == Author::Unknown
+            && wrote(case, version, |_| true)
+    };
+    trail.versions().iter().find(by_manager).map(|version| version.seq)
+}
+
+/// Whether the entries of others' checks differ.
+fn others_differ(case: &Case<'_>, before: &Version, after: &Version) -> bool {
+    let raw = (case.history.raw(before), case.history.raw(after));
+    let (Some(old), Some(new)) = raw else { return false };
+    others_checks(case, old) != others_checks(case, new)
 }
 
 /// Whether the controller's field manager has a field of a check in this version, by the field's
@@ -99,7 +133,7 @@ mod tests {
     use rstest::rstest;
     use serde_json::json;
 
-    use crate::history::told::{CHECK, Told};
+    use crate::history::told::{CHECK, CONTROLLER, Told, ask};
     use crate::history::{History, Kind, SubjectChange};
     use crate::rules::tests::assert_verdict;
     use dispatch_contract::names;
@@ -130,7 +164,32 @@ mod tests {
             .history()
     }
 
+    fn by_request(name: &str) -> History {
+        let mut told = second("x.io/y", &json!([]));
+        let body = json!({"metadata": {"resourceVersion": "7"}});
+        let request = ask(CONTROLLER, "patch", Kind::AdmissionCheck, name).on_status().with(body);
+        told.request(request).sent().answered().history()
+    }
+
+    fn entry_by_request(index: usize) -> History {
+        let mut told = Told::kueue();
+        told.waits().workload(|it| {
+            let checks = it["status"]["admissionChecks"].as_array_mut().unwrap();
+            checks.push(json!({"name": "other", "state": "Pending", "message": ""}));
+        });
+        let body = told.body(Kind::Workload, "workload", json!({}));
+        let request = ask(CONTROLLER, "update", Kind::Workload, "workload").on_status().with(body);
+        told.writes(request, |it| {
+            it["status"]["admissionChecks"][index]["message"] = json!("waits");
+        })
+        .history()
+    }
+
     #[rstest]
+    #[case::its_own_by_request(by_request(CHECK), "pass")]
+    #[case::anothers_by_request(by_request("second"), "wrote to AdmissionCheck second")]
+    #[case::own_entry_by_request(entry_by_request(0), "pass")]
+    #[case::anothers_entry_by_request(entry_by_request(1), "wrote the entry of another's check")]
     #[case::by_the_rules(Told::kueue().runs().history(), "pass")]
     #[case::never_active(never_active(), "AdmissionCheck second names the controller")]
     #[case::nobody_serves(

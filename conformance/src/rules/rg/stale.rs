@@ -101,6 +101,9 @@ impl<'c, 'a> Known<'c, 'a> {
     fn check(&self, case: &Case<'a>, exchange: &Exchange, kind: Kind) -> Result<(), Flaw> {
         let (trail, version) = match case.requests.carried(exchange, kind) {
             Carried::Nothing => return Err(broken("carried no resourceVersion", None)),
+            Carried::NoBody => {
+                return Err(Flaw::Unknown("has a body that was not recorded".to_owned()));
+            }
             Carried::NeverDelivered(named, version) => {
                 let why = format!("carried version {named}, which was never delivered to it");
                 return Err(broken(why, version));
