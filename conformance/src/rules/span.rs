@@ -84,7 +84,7 @@ pub(super) fn overdue(case: &Case<'_>, spans: &[Span]) -> Option<Span> {
             let total = together
                 .iter()
                 .map(within)
-                .fold(SignedDuration::ZERO, |sum, it| sum.saturating_add(it));
+                .fold(SignedDuration::ZERO, SignedDuration::saturating_add);
             total > WINDOW
         });
         if late { together.first().copied() } else { None }

@@ -89,7 +89,7 @@ fn wrong_pods(family: &Family<'_>, state: &State, (from, to): (u64, u64)) -> Opt
     let live = |order| family.live_pods(order).map(|pod| pod.name.as_str()).collect();
     let lived: BTreeSet<&str> = live(from);
     let changes = |pod: &&Trail| from < pod.created() && pod.created() <= to;
-    if lived != live(to) || family.pods.iter().any(|pod| changes(&pod)) {
+    if lived != live(to) || family.pods.iter().any(changes) {
         return None;
     }
     let named: BTreeSet<&str> = named.iter().map(|pod| pod.name.as_str()).collect();

@@ -118,7 +118,7 @@ pub(super) fn incarnations(history: &History) -> Vec<Incarnation> {
                 found.push(Incarnation { replica, from: event.seq, until: u64::MAX });
             }
             (SubjectChange::Stopped | SubjectChange::Killed | SubjectChange::Died, Some(open)) => {
-                open.until = event.seq
+                open.until = event.seq;
             }
             _ => {}
         }

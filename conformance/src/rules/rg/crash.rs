@@ -68,19 +68,19 @@ fn by_processes(case: &Case<'_>, raises: &[Raise<'_>], ready: &Ready<'_>) -> Fou
     let process = |kind: Kind, order: u64| -> Option<Incarnation> {
         case.process_of(case.requests.that_made(kind, order)?)
     };
-    let Some(readier) = process(Kind::Workload, ready.version.order) else { return Found::NoCrash };
+    let Some(this) = process(Kind::Workload, ready.version.order) else { return Found::NoCrash };
     let by = |raise: &Raise<'_>| process(Kind::TrainJob, raise.after.order);
     let is_gone = |raise: &&Raise<'_>| {
-        let raiser = by(raise).filter(|raiser| *raiser != readier);
-        raiser.is_some_and(|raiser| raiser.until < ready.version.seq)
+        let other = by(raise).filter(|other| *other != this);
+        other.is_some_and(|other| other.until < ready.version.seq)
     };
     let Some(lost) = raises.iter().rfind(is_gone) else { return Found::NoCrash };
-    if raises.iter().any(|raise| by(raise).is_none_or(|raiser| raiser == readier)) {
+    if raises.iter().any(|raise| by(raise).is_none_or(|other| other == this)) {
         return Found::RaisedAgain;
     }
-    let end = by(lost).map(|raiser| raiser.until);
+    let end = by(lost).map(|other| other.until);
     // Of a replica that is still there, the raise may be relied on.
-    if raises.iter().any(|raise| by(raise).is_some_and(|raiser| ready.version.seq < raiser.until)) {
+    if raises.iter().any(|raise| by(raise).is_some_and(|other| ready.version.seq < other.until)) {
         return Found::NoCrash;
     }
     let seqs = [lost.after.seq].into_iter().chain(end).chain([ready.version.seq]).collect();

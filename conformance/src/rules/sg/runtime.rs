@@ -203,7 +203,7 @@ fn silent_status(
         let State::WaitingAtCheck { message, .. } = answer.state else { return false };
         let told = |version: &Version| {
             let workload = version.workload();
-            let mut checks = workload.into_iter().flat_map(|workload| workload.checks());
+            let mut checks = workload.into_iter().flat_map(Workload::checks);
             checks.any(|it| case.checks.contains(it.name.as_str()) && says(&it.message, runtime))
         };
         let mut workloads = family.workloads.iter();
