@@ -23,7 +23,7 @@ pub use event::{
     Kind, Mode, ObjectVersion, Role, SCHEMA, StepBegan, StepEnded, StepFailed, SubjectChange,
     SubjectChanged, What,
 };
-pub use exchange::{Ended, Exchange, Sent};
+pub use exchange::{Ended, Exchange, FaultSeen, Sent};
 pub use execution::Execution;
 pub use lives::Lives;
 pub use model::{Answered, Call, History};

@@ -15,6 +15,7 @@ mod interrupt;
 mod local;
 mod names;
 mod observer;
+mod proxied;
 mod record;
 mod set_up;
 mod stage;
@@ -35,6 +36,7 @@ pub use host::{Claim, Frozen, Host, HostError, Led};
 pub use interrupt::{Interruption, Interrupts};
 pub use names::Names;
 pub use observer::{Observer, Progress, Silent};
+pub use proxied::Proxied;
 pub use sweep::{remains, sweep};
 pub use teardown::{Leaving, all_gone};
 
@@ -100,6 +102,7 @@ pub struct Played {
 pub async fn play(
     scenario: &Scenario,
     host: &dyn Host,
+    proxied: &Proxied,
     settings: &Settings,
     interrupts: Interrupts,
     observer: &mut dyn Observer,
@@ -129,6 +132,7 @@ pub async fn play(
         names: &names,
         rights: &rights,
         client: client.clone(),
+        proxied,
         folder: &folder,
         journal: Arc::clone(&journal),
     };
@@ -164,6 +168,8 @@ pub async fn play(
 
 /// Stops the subjects and lets the recorder see all that happened. The kubelet goes on.
 async fn finish(mut stage: Box<Stage<'_>>) -> Kubelet {
+    // Whoever is held back could not end.
+    std::mem::take(&mut stage.faults).into_values().flatten().for_each(|placed| placed.remove());
     stage.subjects.stop_all().await;
     stage.recorder.stop().await;
     stage.kubelet.let_all_go();

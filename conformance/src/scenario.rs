@@ -11,6 +11,7 @@ mod embedded;
 mod evaluate;
 mod expectation;
 mod fact;
+mod fault;
 mod file;
 mod given;
 mod judge;
@@ -33,12 +34,16 @@ pub use fact::{
     AdmissionIs, CalledFact, Fact, JobSetFact, PodFact, PreflightVerdict, ProcessFact, ProcessIs,
     RunningFact, TrainJobFact, WorkloadFact,
 };
+pub use fault::{
+    Deed, Fault, FaultEffect, FaultName, FaultTimes, InTurn, Mark, Party, RefusedAs,
+    RequestPattern, Setting, When,
+};
 pub use given::{Given, Mode, Need, PreflightPolicy};
 pub use judge::{Finding, Sighting};
 pub use load::{LoadError, load_folder, parse};
 pub(crate) use problem::did_you_mean;
 pub use problem::{Problem, Refusal};
-pub use words::{Component, JobName, Place, Target, TargetKind};
+pub use words::{Component, JobName, OwnThing, Place, Target, TargetKind, Thing};
 
 use dispatch_contract::rules::RuleId;
 
@@ -54,6 +59,9 @@ pub struct Scenario {
     pub why: String,
     /// The rules that it proves.
     pub proves: Vec<RuleId>,
+    /// The rules that the cluster itself breaks in it, so that what is judged is how that is found
+    /// and healed. Where one of them is not broken, the scenario did not show what it is for.
+    pub broken_by_the_cluster: Vec<RuleId>,
     /// What a cluster must be able to do for it.
     pub needs: Vec<Need>,
     /// Whether nothing else may run on the cluster meanwhile.
@@ -73,6 +81,14 @@ pub struct Scenario {
 impl Scenario {
     /// Whether it is played as cases, which come of a reference run of it.
     pub fn has_cases(&self) -> bool {
-        false
+        self.in_turn().is_some()
+    }
+
+    /// The step that goes through requests in turn, with its place among the steps.
+    pub(crate) fn in_turn(&self) -> Option<(usize, &InTurn)> {
+        self.steps.iter().enumerate().find_map(|(index, step)| match &step.action {
+            Action::InTurn(in_turn) => Some((index, &**in_turn)),
+            _ => None,
+        })
     }
 }

@@ -10,14 +10,16 @@ use clap::Args;
 use dispatch_contract::{Entropy, OsEntropy};
 
 use super::cluster::Kind;
-use super::play::{self, Audience, Item, Left, OnCluster, bring_up, leave, play_all, writable};
+use super::play::{
+    self, Audience, Item, Left, OnCluster, bring_up, end, lead, leave, play_all, writable,
+};
 use super::scenarios::{self, Source};
-use super::terminal::{Meanwhile, print, say};
+use super::terminal::{Meanwhile, say};
 use crate::cluster::local::Running;
 use crate::exit_code::ExitCode;
 use crate::mutants::{self, CANARY, Mutant};
 use crate::report::{self, Catch, Group, MutantReport, RunReport, ScenarioReport, Status};
-use crate::run::{Host, Interrupts};
+use crate::run::{Host, Interrupts, Proxied};
 use crate::scenario::Scenario;
 
 #[derive(Debug, Args)]
@@ -32,7 +34,7 @@ pub(super) struct Arguments {
     /// ended afterwards.
     #[arg(long, default_value = "default")]
     name: String,
-    /// The folder for histories and mutants.json. A new one under results/ unless given.
+    /// The folder for histories. A new one under results/ unless given.
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
     /// Play this many scenarios at a time. Those that have to be alone on the cluster come last, one
@@ -66,18 +68,19 @@ pub(super) async fn run(arguments: Arguments) -> ExitCode {
         Ok(cluster) => cluster,
         Err(code) => return code,
     };
-    print(&first_line(&asked, &cluster));
+    let (cluster, proxied) = match lead(cluster, &asked.scenarios, &interrupts).await {
+        Ok(led) => led,
+        Err(code) => return code,
+    };
     let mut console = Console::new(&asked, &cluster);
-    let left = trials(&asked, &cluster, &interrupts, &mut console).await;
-    let versions = Host::versions(&cluster);
+    let left = trials(&asked, (&cluster, &proxied), &interrupts, &mut console).await;
+    end(proxied, &cluster).await;
     leave(cluster, &left.leaving).await;
     let reports = console.finished();
-    let found = match interrupts.seen() {
+    match interrupts.seen() {
         Some(interruption) => play::code_of(interruption),
         None => report::mutants_exit_code(&reports),
-    };
-    let table = report::mutants_json(&reports, &versions, &asked.results);
-    play::keep(&asked.results.join("mutants.json"), table, found)
+    }
 }
 
 /// Everything that can be refused before a cluster is touched.
@@ -95,22 +98,14 @@ fn ask(arguments: Arguments) -> Result<Asked, ExitCode> {
     Ok(Asked { run, wanted, scenarios, results, at_once })
 }
 
-fn first_line(asked: &Asked, host: &dyn Host) -> String {
-    let (versions, cluster) = (play::versions(host), host.kind());
-    let (broken, at_once) = (asked.wanted.len(), asked.at_once);
-    format!(
-        "{broken} broken subjects and the reference on {cluster} ({versions}), {at_once} at a time"
-    )
-}
-
 /// Judges the canary, and everything else once that was caught.
 async fn trials(
     asked: &Asked,
-    host: &Running,
+    (host, proxied): (&Running, &Proxied),
     interrupts: &Interrupts,
     console: &mut Console,
 ) -> Left {
-    let player = OnCluster { host, run: &asked.run, time_scale: 1, interrupts };
+    let player = OnCluster { host, proxied, run: &asked.run, time_scale: 1, interrupts };
     let mut numbers = 1..;
     let (canary, others): (Vec<_>, Vec<_>) =
         (0..console.trials.len()).partition(|trial| is_canary(console.trials[*trial].subject));

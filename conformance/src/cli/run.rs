@@ -8,7 +8,9 @@ use clap::Args;
 use dispatch_contract::{Entropy, OsEntropy};
 
 use super::cluster::Kind;
-use super::play::{self, Audience, Item, OnCluster, bring_up, leave, play_all, writable};
+use super::play::{
+    self, Audience, Item, OnCluster, bring_up, end, lead, leave, play_all, writable,
+};
 use super::scenarios::{self, Source};
 use super::terminal::{Meanwhile, print, say};
 use crate::exit_code::ExitCode;
@@ -80,17 +82,22 @@ pub(super) async fn run(arguments: Arguments) -> ExitCode {
         Ok(cluster) => cluster,
         Err(code) => return code,
     };
+    let (cluster, proxied) = match lead(cluster, &asked.scenarios, &interrupts).await {
+        Ok(led) => led,
+        Err(code) => return code,
+    };
     print(&first_line(&asked, &cluster));
     let items = items(&asked);
-    let mut console = Console::new(report_of(&asked, &cluster), Instant::now());
+    let mut console = Console::new(report_of(&asked, &cluster), begun);
     let (host, run, time_scale) = (&cluster, asked.run.as_str(), asked.time_scale);
-    let player = OnCluster { host, run, time_scale, interrupts: &interrupts };
+    let player = OnCluster { host, proxied: &proxied, run, time_scale, interrupts: &interrupts };
     let left =
         play_all(&items, asked.at_once, &mut (1..), &player, &interrupts, &mut console).await;
     let mut report = console.finished();
     report.not_played = left.not_played;
     report.interrupted = interrupts.seen().map(play::code_of);
     report.took = begun.elapsed();
+    end(proxied, &cluster).await;
     leave(cluster, &left.leaving).await;
     finish(&report, &asked.results)
 }
@@ -164,12 +171,13 @@ fn only(filters: &[String], id: &str) -> Vec<String> {
 }
 
 fn first_line(asked: &Asked, host: &dyn Host) -> String {
+    let versions = host.versions().into_iter().map(|(name, version)| format!("{name} {version}"));
     report::header(&Header {
         count: asked.scenarios.len(),
         times: asked.repeat,
         at_once: asked.at_once,
         cluster: host.kind(),
-        versions: &play::versions(host),
+        versions: &versions.collect::<Vec<_>>().join(", "),
         mutant: asked.mutant.as_deref(),
     })
 }
@@ -238,5 +246,22 @@ impl Audience for Console {
 /// Writes the report and says how the run went.
 fn finish(report: &RunReport, results: &Path) -> ExitCode {
     print(report::summary(report).trim_end());
-    play::keep(&results.join("junit.xml"), report::junit(report), report.exit_code())
+    let file = results.join("junit.xml");
+    let written = report::junit(report)
+        .map_err(std::io::Error::other)
+        .and_then(|xml| fs_err::write(&file, xml));
+    match written {
+        Ok(()) => {
+            print(&format!("report: {}", file.display()));
+            report.exit_code()
+        }
+        Err(error) => {
+            say(&format!("error: the report cannot be written: {error}"));
+            // A broken rule stays the answer; the lost report must not hide it.
+            match report.exit_code() {
+                ExitCode::Conformant | ExitCode::Inconclusive => ExitCode::Environment,
+                code => code,
+            }
+        }
+    }
 }

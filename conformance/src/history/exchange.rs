@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use jiff::Timestamp;
 
-use super::{Delivered, Event, Request, RequestEnded, RequestSent, What};
+use super::{Delivered, Event, FaultChanged, Request, RequestEnded, RequestSent, What};
 
 /// A request, and what became of it.
 #[derive(Clone, Debug)]
@@ -21,6 +21,18 @@ pub struct Exchange {
     pub ended: Option<Ended>,
     /// Of a watch: what it delivered, in this order.
     pub delivered: Vec<(u64, Delivered)>,
+}
+
+/// Something that happened with a fault.
+#[derive(Clone, Debug)]
+pub struct FaultSeen {
+    /// The number of the event.
+    pub seq: u64,
+    /// The store's latest revision then; where the event has none, the greatest that was recorded
+    /// before it, which is at most that.
+    pub order: Option<u64>,
+    /// What happened.
+    pub changed: FaultChanged,
 }
 
 /// When a request was sent on.
@@ -43,6 +55,8 @@ pub struct Ended {
     pub at: Timestamp,
     /// The version that the answer carries.
     pub order: Option<u64>,
+    /// The greatest order that was recorded before: the end came then or later.
+    pub not_before: u64,
     /// What became of it.
     pub end: RequestEnded,
 }
@@ -84,7 +98,7 @@ impl Exchanges {
     }
 
     /// Takes an event that is about a request; false if it is about one that was not recorded.
-    pub(super) fn take(&mut self, event: &Event) -> bool {
+    pub(super) fn take(&mut self, event: &Event, not_before: u64) -> bool {
         let (seq, at, order) = (event.seq, event.at, event.order);
         match &event.what {
             What::Request(request) => {
@@ -104,7 +118,7 @@ impl Exchanges {
                 self.of(sent.request, |exchange| exchange.sent = Some(sent_on))
             }
             What::RequestEnded(end) => {
-                let ended = Ended { seq, at, order, end: (**end).clone() };
+                let ended = Ended { seq, at, order, not_before, end: (**end).clone() };
                 self.of(end.request, |exchange| exchange.ended = Some(ended))
             }
             What::Delivered(delivered) => self.of(delivered.request, |exchange| {

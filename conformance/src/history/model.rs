@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::exchange::Exchanges;
 use super::{
-    Begin, CallInvoked, CallOutcome, End, Event, Exchange, FaultChanged, Gap, JobNamed, Kind,
-    Object, ObjectVersion, Trail, Version, What,
+    Begin, CallInvoked, CallOutcome, End, Event, Exchange, FaultSeen, Gap, JobNamed, Kind, Object,
+    ObjectVersion, Trail, Version, What,
 };
 
 /// A history, or the part of one that has happened so far.
@@ -30,7 +30,7 @@ pub struct History {
     calls: Vec<Call>,
     call_places: HashMap<u64, usize>,
     exchanges: Exchanges,
-    faults: Vec<(u64, FaultChanged)>,
+    faults: Vec<FaultSeen>,
     gaps: Vec<(u64, Gap)>,
     /// How many of the first events have no gap among them; all, where it is `None`.
     whole: Option<usize>,
@@ -170,11 +170,14 @@ impl History {
             | What::RequestSent(_)
             | What::RequestEnded(_)
             | What::Delivered(_)
-                if !self.exchanges.take(&event) =>
+                if !self.exchanges.take(&event, self.latest_order) =>
             {
                 self.add_gap(seq, None, "the request that this is about was not recorded");
             }
-            What::Fault(fault) => self.faults.push((seq, fault.clone())),
+            What::Fault(fault) => {
+                let order = event.order.or(Some(self.latest_order));
+                self.faults.push(FaultSeen { seq, order, changed: fault.clone() });
+            }
             _ => {}
         }
         self.events.push(event);
@@ -302,9 +305,9 @@ impl History {
         self.exchanges.get(request)
     }
 
-    /// What happened with faults, each with the number of its event.
-    pub fn faults(&self) -> impl DoubleEndedIterator<Item = (u64, &FaultChanged)> {
-        self.faults.iter().map(|(seq, fault)| (*seq, fault))
+    /// What happened with faults, in the order of the events.
+    pub fn faults(&self) -> impl DoubleEndedIterator<Item = &FaultSeen> {
+        self.faults.iter()
     }
 
     /// The greatest order of any event.

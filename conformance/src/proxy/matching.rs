@@ -5,7 +5,7 @@ use crate::history::{Asks, Request};
 
 impl Pattern {
     /// Whether a request matches, apart from being the nth.
-    pub(super) fn matches(&self, request: &Request, asks: &Asks) -> bool {
+    pub(crate) fn matches(&self, request: &Request, asks: &Asks) -> bool {
         let is = |given: &Option<String>, has: &str| given.as_ref().is_none_or(|it| it == has);
         let subresource = match (&self.resource, &self.subresource) {
             (None, None) => true,

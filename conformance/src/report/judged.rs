@@ -5,7 +5,8 @@ use dispatch_contract::rules::RuleId;
 use super::timeline::{Entry, timeline};
 use crate::history::{EndedBy, History, StepFailed, What};
 use crate::rules::{self, Judgement, Outcome, Overall, Verdict};
-use crate::scenario::{Action, Finding, Scenario, Sighting};
+use crate::run::Case;
+use crate::scenario::{Action, Fact, Finding, Scenario, Sighting};
 
 /// A scenario whose history was judged.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +36,7 @@ pub struct Failure {
 pub fn judge(scenario: &Scenario, history: &History) -> Judged {
     let mut judgements = rules::judge(history);
     let mut failures = Vec::new();
-    let mut outcomes = Vec::new();
+    let mut outcomes = expected_breaks(scenario, &mut judgements);
     if let Some((event, step)) = failed_step(history) {
         let outcome = step_outcome(scenario, &step, &mut judgements, event);
         if let (Outcome::Broken { because }, None) = (&outcome, step.rule) {
@@ -61,6 +62,7 @@ pub fn judge(scenario: &Scenario, history: &History) -> Judged {
     let witnesses: Vec<_> = scenario
         .witness
         .iter()
+        .filter(|witness| !is_of_a_case_to_come(scenario, history, &witness.fact))
         .map(|witness| match witness.find(history) {
             Sighting::Seen { .. } => Outcome::Held,
             Sighting::NotSeen { why } => {
@@ -69,11 +71,41 @@ pub fn judge(scenario: &Scenario, history: &History) -> Judged {
             }
         })
         .collect();
-    let overall = rules::overall(&scenario.proves, &judgements, &outcomes, &witnesses);
+    // The reference run of a scenario's cases shows what there is to prove, and proves nothing yet.
+    let proves: &[RuleId] = if is_reference(scenario, history) { &[] } else { &scenario.proves };
+    let overall = rules::overall(proves, &judgements, &outcomes, &witnesses);
     let broken = rules::causes_first(&judgements);
     let mut all: Vec<_> = broken.iter().filter_map(|it| broken_rule(history, it)).collect();
     all.append(&mut failures);
     Judged { overall, judgements, failures: all }
+}
+
+/// Takes out what the cluster itself is to break; leaves open a scenario in which it did not.
+fn expected_breaks(scenario: &Scenario, judgements: &mut [Judgement]) -> Vec<Outcome> {
+    let mut outcomes = Vec::new();
+    for rule in &scenario.broken_by_the_cluster {
+        let Some(judgement) = judgements.iter_mut().find(|it| it.rule == *rule) else { continue };
+        if let Verdict::Fail { because, .. } = &judgement.verdict {
+            let why = format!("the cluster broke it, as the scenario has it: {because}");
+            judgement.verdict = Verdict::not_applicable(why);
+        } else {
+            let why = format!("the cluster was to break {rule}, and did not");
+            outcomes.push(Outcome::Open { why });
+        }
+    }
+    outcomes
+}
+
+/// Whether a fact is about a fault that is in place only in the cases that come of this run.
+fn is_of_a_case_to_come(scenario: &Scenario, history: &History, fact: &Fact) -> bool {
+    let of_fault = scenario.in_turn().is_some_and(|(_, it)| fact.is_of_fault(&it.name));
+    of_fault && is_reference(scenario, history)
+}
+
+/// Whether it is the run of a scenario with cases from which the others are made.
+fn is_reference(scenario: &Scenario, history: &History) -> bool {
+    let case = history.begin().and_then(|begin| begin.case.as_deref());
+    scenario.has_cases() && case == Some(Case::reference().id.as_str())
 }
 
 /// The step that failed, if one did, with the number of its event.

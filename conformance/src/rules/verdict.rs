@@ -37,7 +37,7 @@ impl Verdict {
         Self::Inconclusive { why: why.into() }
     }
 
-    pub(super) fn not_applicable(why: impl Into<String>) -> Self {
+    pub(crate) fn not_applicable(why: impl Into<String>) -> Self {
         Self::NotApplicable { why: why.into() }
     }
 

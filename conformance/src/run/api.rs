@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use dispatch_kubernetes::request::{Limits, Outcome, Request, RequestError, send, send_optional};
-use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, PostParams};
+use kube::api::{
+    ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams,
+};
 use kube::core::GroupVersionKind;
 use kube::runtime::wait::{await_condition, conditions::is_deleted};
 use kube::{Api, Client, ResourceExt};
@@ -19,7 +21,7 @@ use crate::follow::{Seen, follow};
 const MANAGER: &str = "dispatch-conformance";
 
 /// The kinds that the suite makes or deletes, with their plurals.
-const PLURALS: [(&str, &str); 18] = [
+const PLURALS: [(&str, &str); 19] = [
     ("Namespace", "namespaces"),
     ("Node", "nodes"),
     ("ServiceAccount", "serviceaccounts"),
@@ -38,6 +40,7 @@ const PLURALS: [(&str, &str); 18] = [
     ("TrainingRuntime", "trainingruntimes"),
     ("TrainJob", "trainjobs"),
     ("JobSet", "jobsets"),
+    ("Lease", "leases"),
 ];
 
 /// An object by its kind and its name.
@@ -125,6 +128,19 @@ pub(super) async fn list(
     let (api, all) = (api(client, api_version, kind, None), ListParams::default());
     let request = Request::new("list", plural(kind), "");
     Ok(send(Limits::default(), request, api.list(&all)).await?.items)
+}
+
+/// Changes an object by a JSON merge patch.
+pub(super) async fn merge_patch(
+    client: &Client,
+    named: &Named,
+    merge: &Value,
+) -> Result<(), RequestError> {
+    let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
+    let api = named.api(client);
+    let patch = Patch::Merge(merge);
+    let patched = api.patch(&named.name, &params, &patch);
+    send(Limits::default(), named.request("patch"), patched).await.map(drop)
 }
 
 /// Waits until the object of this UID is gone; whether it went within the limit.

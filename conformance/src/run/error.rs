@@ -8,6 +8,7 @@ use thiserror::Error;
 
 use super::HostError;
 use crate::history::recorder::{JournalError, RecorderError};
+use crate::proxy::ProxyError;
 use crate::scenario::Component;
 use crate::subject::SubjectError;
 
@@ -49,6 +50,12 @@ pub enum RunError {
         /// Why.
         why: String,
     },
+    /// The proxy cannot be started, or does not listen.
+    #[error(transparent)]
+    Proxy(#[from] ProxyError),
+    /// The cluster's components cannot be led through the proxy.
+    #[error("the cluster's components cannot be led through the proxy")]
+    Lead(#[source] HostError),
     /// A subject cannot be driven.
     #[error(transparent)]
     Subject(#[from] SubjectError),

@@ -32,8 +32,17 @@ fn jobs_of<'a>(fact: &'a Fact, jobs: &mut Vec<&'a JobName>) {
         Fact::Gone(target) => jobs.push(&target.of),
         Fact::Ended { job, .. } => jobs.push(job),
         Fact::Called(fact) => jobs.extend(&fact.job),
-        Fact::Together(facts) => facts.iter().for_each(|fact| jobs_of(fact, jobs)),
-        Fact::Process(_) | Fact::AdmissionCheckActive { .. } | Fact::Preflight(_) => {}
+        Fact::Together(facts) | Fact::Any(facts) | Fact::InOrder(facts) => {
+            for fact in facts {
+                jobs_of(fact, jobs);
+            }
+        }
+        Fact::Met(_)
+        | Fact::Sent(_)
+        | Fact::Answered { .. }
+        | Fact::Process(_)
+        | Fact::AdmissionCheckActive { .. }
+        | Fact::Preflight(_) => {}
     }
 }
 

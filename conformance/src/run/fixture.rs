@@ -9,20 +9,19 @@ use futures::future::try_join_all;
 use kube::Client;
 
 use super::api::create;
-use super::{Host, Names, RunError};
+use super::{Names, RunError};
 use crate::scenario::Given;
 
-pub(super) use access::PrivateFolder;
+pub(super) use access::{PrivateFolder, Token};
 pub(super) use objects::{namespace, submitted, trainer};
 pub(super) use rights::Rights;
 
 /// Who the subjects are to the cluster.
-#[derive(Debug)]
 pub(super) struct Access {
-    /// The adapter's kubeconfig, as text.
-    pub(super) adapter: String,
-    /// The controller's kubeconfig, as text.
-    pub(super) controller: String,
+    /// The adapter's bearer token.
+    pub(super) adapter: Token,
+    /// The controller's bearer token.
+    pub(super) controller: Token,
 }
 
 /// The rights that both subjects ship.
@@ -41,7 +40,6 @@ pub(super) fn shipped(names: &Names) -> Result<Vec<Rights>, RunError> {
 
 /// Makes everything in the scenario's namespace and beside it. The namespace is there already.
 pub(super) async fn make(
-    host: &dyn Host,
     client: &Client,
     names: &Names,
     given: &Given,
@@ -53,7 +51,7 @@ pub(super) async fn make(
     try_join_all(all.into_iter().map(|object| create(client, object))).await?;
     try_join_all(rights.iter().map(|rights| rights::in_force(client, rights, names))).await?;
     Ok(Access {
-        adapter: access::kubeconfig(host, client, access::ADAPTER, names).await?,
-        controller: access::kubeconfig(host, client, access::CONTROLLER, names).await?,
+        adapter: access::token(client, access::ADAPTER, names).await?,
+        controller: access::token(client, access::CONTROLLER, names).await?,
     })
 }

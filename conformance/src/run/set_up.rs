@@ -6,21 +6,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dispatch_contract::driver::{Config, LeaseRef, Preflight};
+use dispatch_contract::{Entropy, ObjectName};
 use kube::Client;
 use tokio::time::timeout;
 
+use super::case::JobNames;
 use super::error::{RunError, StepError};
-use super::fixture::{self, Access, PrivateFolder, Rights};
+use super::fixture::{self, Access, PrivateFolder, Rights, Token};
 use super::observer::Progress;
+use super::proxied::{Proxied, Taps};
 use super::record::{Notes, Record};
 use super::stage::{Stage, Tools};
 use super::subjects::{ADAPTER, Setups, Subjects, controller};
 use super::{Host, Names, Settings};
 use crate::cluster::local::guard;
-use crate::history::Kind;
 use crate::history::recorder::{Journal, Recorded, Recorder, Revisions};
+use crate::history::{Kind, Subject};
 use crate::kubelet::Kubelet;
-use crate::scenario::{Fact, PreflightPolicy, Scenario, Truth};
+use crate::proxy::{JournalLog, Log};
+use crate::scenario::{Action, AdapterCall, Fact, PreflightPolicy, Scenario, Truth};
 use crate::subject::{AdapterSetup, ControllerSetup};
 
 /// How long the controller may take to set its check Active.
@@ -47,6 +51,7 @@ pub(super) struct Setting<'a> {
     pub(super) names: &'a Names,
     pub(super) rights: &'a [Rights],
     pub(super) client: Client,
+    pub(super) proxied: &'a Proxied,
     pub(super) folder: &'a Path,
     pub(super) journal: Arc<Journal>,
 }
@@ -67,7 +72,7 @@ pub(super) async fn set_up<'a>(
     let journal = Arc::clone(&setting.journal);
     let recorder = Recorder::start(client.clone(), journal, recorded(names)).await?;
     tools.say("queues, runtime, rights and virtual nodes");
-    let made = fixture::make(*host, client, names, &scenario.given, setting.rights);
+    let made = fixture::make(client, names, &scenario.given, setting.rights);
     let kubelet = Kubelet::start(client.clone(), names.nodes(), Arc::clone(&tools.clock));
     let (access, kubelet) = tokio::join!(made, kubelet);
     let prepare = |what| move |source| RunError::Prepare { what, source };
@@ -84,15 +89,20 @@ async fn stage<'a>(
     recorder: Recorder,
     kubelet: Kubelet,
 ) -> Result<Box<Stage<'a>>, RunError> {
-    let Setting { scenario, host, settings, names, client, folder, journal, .. } = setting;
-    let private = PrivateFolder::create(names).map_err(RunError::Private)?;
-    let adapter =
-        private.write("adapter.kubeconfig", &access.adapter).map_err(RunError::Private)?;
-    let replicas = 0..scenario.given.controller_replicas;
+    let private = PrivateFolder::create(setting.names).map_err(RunError::Private)?;
+    let replicas = 0..setting.scenario.given.controller_replicas;
+    let taps = taps(&setting, replicas.clone().map(controller).chain([ADAPTER])).await?;
+    let authority = setting.proxied.certificate_authority();
+    let write = |name: &str, token: &Token, subject| {
+        let text = token.kubeconfig(&taps.server(subject), authority);
+        private.write(name, &text).map_err(RunError::Private)
+    };
+    let adapter = write("adapter.kubeconfig", &access.adapter, ADAPTER)?;
     for replica in replicas.clone() {
         let name = ControllerSetup::kubeconfig(replica);
-        private.write(&name, &access.controller).map_err(RunError::Private)?;
+        write(&name, &access.controller, controller(replica))?;
     }
+    let Setting { scenario, host, settings, names, client, folder, journal, .. } = setting;
     let setups = Setups {
         adapter: adapter_setup(names, scenario.given.adapter_preflight, adapter, folder),
         controller: ControllerSetup {
@@ -108,6 +118,7 @@ async fn stage<'a>(
     let revisions = Revisions::new(client.clone(), &names.namespace());
     let notes = Notes { journal, revisions };
     let mut subjects = Subjects::new(setups, notes.clone());
+    taps.reach(&mut subjects);
     for subject in replicas.map(controller).chain([ADAPTER]) {
         match subjects.start(subject).await {
             Ok(()) => {}
@@ -115,19 +126,22 @@ async fn stage<'a>(
             Err(StepError::Failed { why, .. }) => return Err(RunError::NotReady { why }),
         }
     }
-    let entropy = Arc::clone(&tools.entropy);
+    let job_names = job_names(scenario, &*tools.entropy);
     let mut stage = Box::new(Stage {
         scenario,
         host,
         names: names.clone(),
         client,
-        entropy,
         time_scale: settings.time_scale,
         record: Record::new(notes),
         recorder,
         kubelet,
         subjects,
         jobs: BTreeMap::new(),
+        job_names,
+        taps,
+        faults: BTreeMap::new(),
+        case: settings.case.as_ref(),
         frozen: BTreeMap::new(),
         _private: private,
     });
@@ -135,6 +149,46 @@ async fn stage<'a>(
         active(&mut stage).await?;
     }
     Ok(stage)
+}
+
+/// A port for each subject, and a tap on each of the cluster's components that are led.
+async fn taps(
+    setting: &Setting<'_>,
+    subjects: impl Iterator<Item = Subject>,
+) -> Result<Taps, RunError> {
+    let Setting { names, client, proxied, journal, .. } = setting;
+    let revisions = Revisions::new(client.clone(), &names.namespace());
+    let log: Arc<dyn Log> = Arc::new(JournalLog::new(Arc::clone(journal), revisions));
+    let mut tapped = BTreeMap::new();
+    for subject in subjects {
+        tapped.insert(subject, proxied.subject(subject, Arc::clone(&log)).await?);
+    }
+    Ok(Taps { subjects: tapped, components: proxied.components(&names.namespace(), &log) })
+}
+
+/// The names that jobs get in the cluster: of dispatch's a fresh one, of others what the scenario
+/// calls them.
+fn job_names(scenario: &Scenario, entropy: &dyn Entropy) -> JobNames {
+    let mut names = JobNames::new();
+    for step in &scenario.steps {
+        let calls = match &step.action {
+            Action::Call(call) => std::slice::from_ref(call),
+            Action::AtOnce(calls) => calls,
+            Action::Submit { job, .. } => {
+                names.insert(job.as_str().to_owned(), job.as_str().to_owned());
+                continue;
+            }
+            _ => continue,
+        };
+        for call in calls {
+            if let AdapterCall::Start { job, again: false, named_as: None, .. } = call
+                && let Some(name) = ObjectName::new(entropy.ulid(), 1)
+            {
+                names.insert(job.as_str().to_owned(), name.to_string());
+            }
+        }
+    }
+    names
 }
 
 /// Returns when the check is Active: until then Kueue admits nothing in the scenario's queue.

@@ -9,16 +9,19 @@ use kube::Client;
 use serde_json::Value;
 use tokio::time::timeout;
 
+use super::case::Case;
 use super::error::{RunError, StepError};
 use super::fixture::PrivateFolder;
 use super::host::Frozen;
+use super::proxied::Taps;
 use super::record::Record;
 use super::subjects::Subjects;
 use super::{Host, Names, Observer};
 use crate::history::recorder::Recorder;
 use crate::history::{CallAnswered, CallInvoked, CallOutcome, JobNamed, Kind, What};
 use crate::kubelet::Kubelet;
-use crate::scenario::{Component, JobName, Scenario};
+use crate::proxy::Placed;
+use crate::scenario::{Component, FaultName, JobName, Scenario};
 use crate::subject::{Adapter, Call, Failure, Unanswered};
 
 /// How long a call may take: longer than any wait of the contract's own (CA-02, CA-03).
@@ -30,13 +33,21 @@ pub(super) struct Stage<'a> {
     pub(super) host: &'a dyn Host,
     pub(super) names: Names,
     pub(super) client: Client,
-    pub(super) entropy: Arc<dyn Entropy>,
     pub(super) time_scale: u32,
     pub(super) record: Record,
     pub(super) recorder: Recorder,
     pub(super) kubelet: Kubelet,
     pub(super) subjects: Subjects,
     pub(super) jobs: BTreeMap<JobName, Job>,
+    /// The names that jobs get in the cluster, by what the scenario calls them: known before they
+    /// are made, so that a fault can wait for the very first request.
+    pub(super) job_names: BTreeMap<String, String>,
+    /// Everybody whose requests pass the proxy.
+    pub(super) taps: Taps,
+    /// The faults that are in place, on each tap.
+    pub(super) faults: BTreeMap<FaultName, Vec<Placed>>,
+    /// The case of the scenario that is played.
+    pub(super) case: Option<&'a Case>,
     /// Components that stand still until dropped.
     pub(super) frozen: BTreeMap<Component, Frozen>,
     /// Removed when dropped.
@@ -52,6 +63,12 @@ pub(super) struct Job {
 }
 
 impl Stage<'_> {
+    /// The name in the cluster of a job that a step makes.
+    pub(super) fn name_for(&self, job: &JobName) -> Result<String, StepError> {
+        let unknown = || StepError::failed(format!("the job {job} has no name"));
+        self.job_names.get(job.as_str()).cloned().ok_or_else(unknown)
+    }
+
     /// A job that an earlier step made.
     pub(super) fn job(&self, job: &JobName) -> Result<&Job, StepError> {
         let unknown = || StepError::Failed { why: format!("there is no job {job}"), rule: None };

@@ -1,7 +1,8 @@
 //! The steps of a scenario: one file for each kind.
 
+mod administrator;
 mod call;
-mod delete;
+mod fault;
 mod kueue;
 mod pods;
 mod stand_still;
@@ -14,6 +15,8 @@ use super::observer::{Observer, Progress};
 use super::stage::Stage;
 use crate::history::{StepBegan, StepEnded, StepFailed, What};
 use crate::scenario::{Action, Step};
+
+pub(super) use fault::pattern as proxied;
 
 /// How the steps of a scenario ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,12 +80,21 @@ async fn one(
         Action::Linger { job } => pods::linger(stage, job),
         Action::LetGo { job } => pods::let_go(stage, job),
         Action::End { job, end } => pods::end(stage, job, *end),
-        Action::Delete { target } => delete::run(stage, target).await,
+        Action::Delete { thing } => administrator::delete(stage, thing).await,
+        Action::Edit { thing, merge } => administrator::edit(stage, thing, merge).await,
+        Action::Deactivate { job } => administrator::set_active(stage, job, false).await,
+        Action::Reactivate { job } => administrator::set_active(stage, job, true).await,
         Action::Terminate { subject } => stage.subjects.terminate(*subject).await,
         Action::Kill { subject } => stage.subjects.kill(*subject).await,
         Action::Restart { subject } => stage.subjects.restart(*subject).await,
         Action::Kueue { feature_gates } => kueue::run(stage, feature_gates).await,
         Action::Freeze { subject } => stand_still::freeze(stage, *subject).await,
         Action::Thaw { subject } => stand_still::thaw(stage, *subject).await,
+        Action::Place(placed) => fault::place(stage, placed),
+        Action::GoOn { fault } => {
+            fault::go_on(stage, fault);
+            Ok(())
+        }
+        Action::InTurn(in_turn) => fault::in_turn(stage, in_turn),
     }
 }

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use dispatch_contract::rules::RuleId;
 use serde::Deserialize;
+use serde_json::Value;
 
-use super::{AdapterCall, Fact, JobName, Place, Target};
+use super::{AdapterCall, Fact, Fault, FaultName, InTurn, JobName, Place, Thing};
 use crate::history::Subject;
 
 /// One step.
@@ -65,10 +66,27 @@ pub enum Action {
         /// How.
         end: EndAs,
     },
-    /// An administrator deletes something of a job, with background propagation.
+    /// An administrator deletes something, with background propagation.
     Delete {
         /// What.
-        target: Target,
+        thing: Thing,
+    },
+    /// An administrator edits something, by a JSON merge patch.
+    Edit {
+        /// What.
+        thing: Thing,
+        /// The patch.
+        merge: Value,
+    },
+    /// An administrator deactivates the job's Workload: Kueue evicts it.
+    Deactivate {
+        /// The job.
+        job: JobName,
+    },
+    /// An administrator activates it again.
+    Reactivate {
+        /// The job.
+        job: JobName,
     },
     /// A subject is asked to stop (SIGTERM), and has stopped when the step ends.
     Terminate {
@@ -100,6 +118,15 @@ pub enum Action {
         /// Which.
         subject: Subject,
     },
+    /// From now on a fault waits for its requests.
+    Place(Box<Fault>),
+    /// What a fault holds goes on, and requests no longer meet it.
+    GoOn {
+        /// Which.
+        fault: FaultName,
+    },
+    /// From here on each request is met by a fault in turn, in cases of their own.
+    InTurn(Box<InTurn>),
 }
 
 impl Action {
@@ -114,12 +141,18 @@ impl Action {
             Self::LetGo { .. } => "let-go",
             Self::End { .. } => "end",
             Self::Delete { .. } => "delete",
+            Self::Edit { .. } => "edit",
+            Self::Deactivate { .. } => "deactivate",
+            Self::Reactivate { .. } => "reactivate",
             Self::Terminate { .. } => "terminate",
             Self::Kill { .. } => "kill",
             Self::Restart { .. } => "restart",
             Self::Kueue { .. } => "kueue",
             Self::Freeze { .. } => "freeze",
             Self::Thaw { .. } => "thaw",
+            Self::Place(fault) => fault.effect.word(),
+            Self::GoOn { .. } => "go-on",
+            Self::InTurn(_) => "in-turn",
         }
     }
 }
@@ -188,7 +221,9 @@ impl Deadline {
             Fact::Running(_) | Fact::Pod(_) | Fact::Gone(_) | Fact::Ended { .. } => Self::Chain,
             // Quota comes free once the pods of another job have ended.
             Fact::Workload(fact) if fact.quota_reserved == Some(true) => Self::Chain,
-            Fact::Together(facts) if facts.iter().any(|fact| Self::of(fact) == Self::Chain) => {
+            Fact::Together(facts) | Fact::Any(facts) | Fact::InOrder(facts)
+                if facts.iter().any(|fact| Self::of(fact) == Self::Chain) =>
+            {
                 Self::Chain
             }
             _ => Self::Reaction,

@@ -9,12 +9,16 @@ use super::{JobName, Priority};
 /// scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AdapterCall {
-    /// The adapter's Start, of a job with one node.
+    /// The adapter's Start.
     Start {
         /// The job, from here on.
         job: JobName,
-        /// The CPUs that its one pod asks for.
+        /// The CPUs that each of its pods asks for.
         cpu: u32,
+        /// How many pods it has.
+        pods: u32,
+        /// The job whose name in the cluster it gets, in place of one of its own.
+        named_as: Option<JobName>,
         /// Its `WorkloadPriorityClass`.
         priority: Option<Priority>,
         /// Whether the job was started before: then it keeps its name, and the same input has to

@@ -9,6 +9,8 @@ use super::{
     AdmissionIs, CalledFact, EndAs, Fact, JobName, JobSetFact, PodFact, PreflightVerdict,
     ProcessFact, ProcessIs, RunningFact, Target, TargetKind, TrainJobFact, WorkloadFact,
 };
+mod requests;
+
 use crate::history::{
     CallOutcome, Event, History, Kind, Object, Subject, SubjectChange, Trail, Verb, Version, What,
 };
@@ -105,6 +107,11 @@ impl Fact {
             Self::Together(facts) => {
                 Truth::all(facts.iter().map(|fact| fact.holds(history, point)))
             }
+            Self::Any(facts) => Truth::any(facts.iter().map(|fact| fact.holds(history, point))),
+            Self::InOrder(facts) => at.in_order(facts),
+            Self::Met(fault) => at.met(fault),
+            Self::Sent(fault) => at.sent(fault),
+            Self::Answered { fault, status } => at.answered(fault, *status),
         }
     }
 
@@ -126,12 +133,20 @@ impl Fact {
                     TargetKind::Pods => Kind::Pod,
                     TargetKind::JobSet => Kind::JobSet,
                     TargetKind::TrainJob => Kind::TrainJob,
+                    TargetKind::Workload => Kind::Workload,
                 };
                 [kind].into_iter().chain(probe(&target.of)).collect()
             }
             Self::AdmissionCheckActive { .. } => vec![Kind::AdmissionCheck],
-            Self::Called(_) | Self::Process(_) | Self::Preflight(_) => Vec::new(),
-            Self::Together(facts) => facts.iter().flat_map(Self::kinds).collect(),
+            Self::Called(_)
+            | Self::Process(_)
+            | Self::Preflight(_)
+            | Self::Met(_)
+            | Self::Sent(_)
+            | Self::Answered { .. } => Vec::new(),
+            Self::Together(facts) | Self::Any(facts) | Self::InOrder(facts) => {
+                facts.iter().flat_map(Self::kinds).collect()
+            }
         }
     }
 }
@@ -269,6 +284,10 @@ impl<'a> At<'a> {
             TargetKind::JobSet => {
                 let mut jobsets = uids.into_iter().flat_map(|uid| self.history.jobsets_of(uid));
                 jobsets.any(|trail| trail.at(order).is_some())
+            }
+            TargetKind::Workload => {
+                let mut all = uids.into_iter().flat_map(|uid| self.history.workloads_of(uid));
+                all.any(|trail| trail.at(order).is_some())
             }
             TargetKind::TrainJob => {
                 self.trainjobs(&target.of).any(|trail| trail.at(order).is_some())

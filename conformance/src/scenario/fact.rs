@@ -4,7 +4,7 @@ use dispatch_contract::AdmissionCount;
 use dispatch_contract::resources::CheckState;
 use serde::Deserialize;
 
-use super::{EndAs, JobName, Target};
+use super::{EndAs, FaultName, JobName, Target};
 use crate::history::{Subject, Verb};
 
 /// Something that is so, or is not so, at a point of a history.
@@ -45,6 +45,48 @@ pub enum Fact {
     Preflight(PreflightVerdict),
     /// `together: [...]`: all of them are true at one point.
     Together(Vec<Fact>),
+    /// `any: [...]`: at least one of them is true.
+    Any(Vec<Fact>),
+    /// `in-order: [...]`: the first was true at a point up to this one, then, at the same point or
+    /// later, the second, and so on.
+    InOrder(Vec<Fact>),
+    /// `met: stale-ready`: a request met the fault. True from then on.
+    Met(FaultName),
+    /// `sent: stale-ready`: a request that met the fault was sent on to the API server. True from
+    /// then on.
+    Sent(FaultName),
+    /// `answered: stale-ready`: a request that met the fault was answered, by the API server or in
+    /// its place. True from then on.
+    Answered {
+        /// The fault.
+        fault: FaultName,
+        /// The status of the answer.
+        status: Option<u16>,
+    },
+}
+
+impl Fact {
+    /// Whether it speaks of this fault.
+    pub(crate) fn is_of_fault(&self, name: &FaultName) -> bool {
+        match self {
+            Self::Met(fault) | Self::Sent(fault) | Self::Answered { fault, .. } => fault == name,
+            Self::Together(facts) | Self::Any(facts) | Self::InOrder(facts) => {
+                facts.iter().any(|fact| fact.is_of_fault(name))
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether it is about what became of requests.
+    pub(super) fn is_about_requests(&self) -> bool {
+        match self {
+            Self::Sent(_) | Self::Answered { .. } => true,
+            Self::Together(facts) | Self::Any(facts) | Self::InOrder(facts) => {
+                facts.iter().any(Self::is_about_requests)
+            }
+            _ => false,
+        }
+    }
 }
 
 /// What is asked of a Workload.

@@ -10,7 +10,8 @@ use serde::Deserialize;
 use serde_saphyr::Spanned;
 
 use super::{
-    EndAs, Mode, Need, PreflightPolicy, PreflightVerdict, Priority, ProcessIs, SubmitKind,
+    Deed, EndAs, FaultTimes, Mark, Mode, Need, PreflightPolicy, PreflightVerdict, Priority,
+    ProcessIs, RefusedAs, SubmitKind, When,
 };
 use crate::history::Verb;
 
@@ -27,6 +28,7 @@ pub(super) struct ScenarioFile {
     pub(super) title: Text,
     pub(super) why: Text,
     pub(super) proves: Spanned<Vec<Text>>,
+    pub(super) broken_by_the_cluster: Option<Spanned<Vec<Text>>>,
     #[serde(default)]
     pub(super) needs: Vec<Spanned<Need>>,
     #[serde(default)]
@@ -91,12 +93,79 @@ pub(super) enum StepFile {
     LetGo(Text),
     End(EndFile),
     Delete(Text),
+    Edit(EditFile),
+    Deactivate(Text),
+    Reactivate(Text),
     Terminate(Text),
     Kill(Text),
     Restart(Text),
     Kueue(KueueFile),
     Freeze(Text),
     Thaw(Text),
+    HoldBack(FaultFile),
+    Stall(FaultFile),
+    Slow(FaultFile),
+    Answer(FaultFile),
+    LoseRequest(FaultFile),
+    LoseAnswer(FaultFile),
+    KillAt(FaultFile),
+    FreezeAt(FaultFile),
+    Change(FaultFile),
+    Silence(FaultFile),
+    Cut(FaultFile),
+    Expire(FaultFile),
+    GoOn(Text),
+    InTurn(InTurnFile),
+}
+
+/// A fault: at which requests, and its name. What it does is said by the step's own word.
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct FaultFile {
+    pub(super) at: PatternFile,
+    #[serde(rename = "as")]
+    pub(super) name: Text,
+    pub(super) when: Option<When>,
+    pub(super) with: Option<RefusedAs>,
+    pub(super) merge: Option<serde_json::Value>,
+    pub(super) times: Option<FaultTimes>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct InTurnFile {
+    pub(super) at: PatternFile,
+    #[serde(rename = "do")]
+    pub(super) deeds: Spanned<Vec<Deed>>,
+    #[serde(rename = "as")]
+    pub(super) name: Text,
+}
+
+/// Which requests.
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct PatternFile {
+    pub(super) from: Text,
+    #[serde(default)]
+    pub(super) verb: Vec<Text>,
+    pub(super) resource: Option<Text>,
+    pub(super) of: Option<Text>,
+    pub(super) sets: Option<Spanned<SetsFile>>,
+    pub(super) dry_run: Option<bool>,
+    pub(super) nth: Option<Spanned<u32>>,
+}
+
+/// What the body of a request asks for.
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct SetsFile {
+    pub(super) check: Option<Text>,
+    #[serde(rename = "A")]
+    pub(super) admission: Option<Text>,
+    pub(super) pods: Option<Text>,
+    pub(super) suspended: Option<bool>,
+    pub(super) active: Option<bool>,
+    pub(super) mark: Option<Mark>,
 }
 
 #[derive(Deserialize)]
@@ -104,6 +173,8 @@ pub(super) enum StepFile {
 pub(super) struct StartFile {
     pub(super) job: Text,
     pub(super) cpu: Spanned<u32>,
+    pub(super) pods: Option<Spanned<u32>>,
+    pub(super) named_as: Option<Text>,
     pub(super) priority: Option<Priority>,
     #[serde(default)]
     pub(super) again: bool,
@@ -112,6 +183,13 @@ pub(super) struct StartFile {
     pub(super) cut_off: bool,
     #[serde(default)]
     pub(super) repeat: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct EditFile {
+    pub(super) what: Text,
+    pub(super) merge: Spanned<serde_json::Value>,
 }
 
 #[derive(Deserialize)]
@@ -164,6 +242,11 @@ pub(super) struct FactFile {
     pub(super) admission_check: Option<Spanned<CheckActivity>>,
     pub(super) preflight: Option<Spanned<PreflightVerdict>>,
     pub(super) together: Option<Spanned<Vec<Spanned<FactFile>>>>,
+    pub(super) any: Option<Spanned<Vec<Spanned<FactFile>>>>,
+    pub(super) in_order: Option<Spanned<Vec<Spanned<FactFile>>>>,
+    pub(super) met: Option<Text>,
+    pub(super) sent: Option<Text>,
+    pub(super) answered: Option<Text>,
 
     pub(super) gated: Option<Spanned<bool>>,
     pub(super) quota_reserved: Option<Spanned<bool>>,
@@ -186,6 +269,7 @@ pub(super) struct FactFile {
     #[serde(rename = "for")]
     pub(super) for_job: Option<Text>,
     pub(super) is: Option<Spanned<ProcessIs>>,
+    pub(super) status: Option<Spanned<u16>>,
 
     /// Allowed in `until` alone.
     pub(super) or_breaks: Option<Text>,

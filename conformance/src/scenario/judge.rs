@@ -60,6 +60,9 @@ impl Witness {
     /// Looks for the first point at which the fact is true.
     pub fn find(&self, history: &History) -> Sighting {
         let mut why = "it was never so".to_owned();
+        if let Fact::InOrder(facts) = &self.fact {
+            return in_order(history, facts);
+        }
         for (point, event) in points(history, &[&self.fact]) {
             match self.fact.holds(history, point) {
                 Truth::True => return Sighting::Seen { event },
@@ -74,13 +77,36 @@ impl Witness {
     }
 }
 
+/// Goes through the history once: asked at every point anew, it would be gone through for each.
+fn in_order(history: &History, facts: &[Fact]) -> Sighting {
+    let all: Vec<_> = facts.iter().collect();
+    let mut seen = 0;
+    for (point, event) in points(history, &all) {
+        while let Some(next) = facts.get(seen)
+            && next.holds(history, point) == Truth::True
+        {
+            seen += 1;
+        }
+        if seen == facts.len() {
+            return Sighting::Seen { event };
+        }
+    }
+    let why = gap_for(history, &all);
+    let why = why.unwrap_or_else(|| format!("only {seen} of the {} came so", facts.len()));
+    Sighting::NotSeen { why }
+}
+
 /// The points at which any of the facts can change, in order, each with the number of its event.
 /// What was recorded after the run's end is none of its points.
-fn points(history: &History, facts: &[&Fact]) -> Vec<(Point, u64)> {
+pub(super) fn points(history: &History, facts: &[&Fact]) -> Vec<(Point, u64)> {
     let kinds: Vec<Kind> = facts.iter().flat_map(|fact| fact.kinds()).collect();
+    let about_requests = facts.iter().any(|fact| fact.is_about_requests());
     let played = history.events().iter().take_while(|event| !matches!(event.what, What::End(_)));
     let matter = played.filter(|event| match &event.what {
         What::Version(version) => kinds.contains(&version.kind),
+        // Requests are many, and few facts are about them.
+        What::RequestSent(_) | What::RequestEnded(_) => about_requests,
+        What::Request(_) | What::Delivered(_) => false,
         _ => true,
     });
     let mut points: Vec<_> =

@@ -11,12 +11,13 @@ use serde_saphyr::Spanned;
 
 use super::file::{ScenarioFile, Text};
 use super::problem::{Problem, did_you_mean};
-use super::{Given, JobName, Need, Place, ProcessIs, Scenario, SubmitKind};
+use super::{FaultName, Given, JobName, Need, Place, ProcessIs, Scenario, SubmitKind};
 use crate::history::{Subject, Verb};
 
 mod calls;
 mod expectations;
 mod facts;
+mod faults;
 mod processes;
 mod steps;
 mod text;
@@ -34,9 +35,11 @@ pub(super) fn check(file: &ScenarioFile, text: &str) -> Result<Scenario, Vec<Pro
     let mut plan = Plan::new(file, text);
     plan.words(file);
     let proves = plan.proves(&file.proves);
+    let broken_by_the_cluster = plan.broken_by_the_cluster(file, &proves);
     let given = plan.given(file);
     plan.rights_over_the_cluster(file);
     let steps = plan.steps(&file.steps);
+    plan.leading_is_said(&file.needs);
     plan.steps_are_read = true;
     let then = plan.expectations(&file.then);
     let witness = plan.witness(&file.witness);
@@ -48,6 +51,7 @@ pub(super) fn check(file: &ScenarioFile, text: &str) -> Result<Scenario, Vec<Pro
         title: file.title.value.trim().to_owned(),
         why: file.why.value.trim().to_owned(),
         proves,
+        broken_by_the_cluster,
         needs: file.needs.iter().map(|need| need.value).collect(),
         alone: file.alone,
         given,
@@ -95,6 +99,12 @@ struct Plan<'a> {
     /// What subjects were at any time.
     ever: BTreeSet<(Subject, ProcessIs)>,
     lingering: BTreeSet<JobName>,
+    /// The faults so far.
+    faults: BTreeSet<FaultName>,
+    /// Where a component's requests are first to meet a fault.
+    leads: Option<Place>,
+    /// Where each request is gone through in turn.
+    in_turn: Option<Place>,
     /// Whether every step was gone through.
     steps_are_read: bool,
 }
@@ -114,6 +124,9 @@ impl<'a> Plan<'a> {
             frozen: BTreeSet::new(),
             ever: BTreeSet::new(),
             lingering: BTreeSet::new(),
+            faults: BTreeSet::new(),
+            leads: None,
+            in_turn: None,
             steps_are_read: false,
         }
     }
@@ -130,6 +143,21 @@ impl<'a> Plan<'a> {
                 self.refuse(problem.hint("write it for a reader who knows Kueue"));
             }
         }
+    }
+
+    fn broken_by_the_cluster(&mut self, file: &ScenarioFile, proves: &[RuleId]) -> Vec<RuleId> {
+        let Some(written) = &file.broken_by_the_cluster else { return Vec::new() };
+        let mut rules = Vec::new();
+        for text in &written.value {
+            let Some(rule) = self.rule(text) else { continue };
+            if proves.contains(&rule) {
+                let problem =
+                    Problem::new(place(text), format!("{rule} is to be proved and broken"));
+                self.refuse(problem.hint("a scenario proves how the break is found and healed"));
+            }
+            rules.push(rule);
+        }
+        rules
     }
 
     fn proves(&mut self, written: &Spanned<Vec<Text>>) -> Vec<RuleId> {

@@ -75,11 +75,13 @@ pub enum TargetKind {
     JobSet,
     /// Its `TrainJob`.
     TrainJob,
+    /// Its Workload: the latest one.
+    Workload,
 }
 
 impl TargetKind {
     /// Every kind, in the order of the documentation.
-    pub const ALL: [Self; 3] = [Self::Pods, Self::JobSet, Self::TrainJob];
+    pub const ALL: [Self; 4] = [Self::Pods, Self::JobSet, Self::TrainJob, Self::Workload];
 
     /// The word for it in a scenario.
     pub fn as_str(self) -> &'static str {
@@ -87,6 +89,7 @@ impl TargetKind {
             Self::Pods => "pods-of",
             Self::JobSet => "jobset-of",
             Self::TrainJob => "trainjob-of",
+            Self::Workload => "workload-of",
         }
     }
 }
@@ -106,6 +109,56 @@ impl FromStr for Target {
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.kind.as_str(), self.of)
+    }
+}
+
+/// Something that an administrator edits or deletes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Thing {
+    /// Something of a job.
+    Of(Target),
+    /// Something that the scenario has to itself.
+    Own(OwnThing),
+}
+
+impl fmt::Display for Thing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Of(target) => target.fmt(f),
+            Self::Own(thing) => f.write_str(thing.as_str()),
+        }
+    }
+}
+
+/// What a scenario has to itself, beside its jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OwnThing {
+    /// The `TrainingRuntime`.
+    Runtime,
+    /// The `ClusterQueue`.
+    ClusterQueue,
+    /// The `LocalQueue`.
+    LocalQueue,
+    /// The `AdmissionCheck`.
+    AdmissionCheck,
+    /// The controller's Lease.
+    Lease,
+}
+
+impl OwnThing {
+    /// All, in the order of the documentation.
+    pub const ALL: [Self; 5] =
+        [Self::Runtime, Self::ClusterQueue, Self::LocalQueue, Self::AdmissionCheck, Self::Lease];
+
+    /// The word for it in a scenario.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Runtime => "runtime",
+            Self::ClusterQueue => "cluster-queue",
+            Self::LocalQueue => "local-queue",
+            Self::AdmissionCheck => "admission-check",
+            Self::Lease => "lease",
+        }
     }
 }
 

@@ -66,7 +66,7 @@ mod tests {
     }
 
     fn cases(ids: &[&str]) -> Vec<Case> {
-        ids.iter().map(|id| Case { id: (*id).to_owned() }).collect()
+        ids.iter().map(|id| Case { id: (*id).to_owned(), fault: None }).collect()
     }
 
     #[rstest]

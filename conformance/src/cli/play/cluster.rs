@@ -1,9 +1,12 @@
 //! The cluster of a run: brought up before anything is played, left when all has ended.
 
-use crate::cli::terminal::{Lines, complain, say, settle, transient};
+use std::sync::Arc;
+
+use crate::cli::terminal::{Lines, chain, complain, say, settle, transient};
 use crate::cluster::local::{Options, Ownership, Running, take_up_or_start};
 use crate::exit_code::ExitCode;
-use crate::run::{self, Host, Interruption, Interrupts, Leaving};
+use crate::run::{self, Interruption, Interrupts, Leaving, Proxied};
+use crate::scenario::Scenario;
 
 /// Takes up the cluster of this name, or starts one.
 pub(in crate::cli) async fn bring_up(
@@ -25,6 +28,42 @@ pub(in crate::cli) async fn bring_up(
     })
 }
 
+/// Starts the run's proxy, and leads the cluster's components through it where scenarios ask for it.
+/// Where that cannot be, the cluster is left as it was.
+pub(in crate::cli) async fn lead(
+    cluster: Running,
+    scenarios: &[Arc<Scenario>],
+    interrupts: &Interrupts,
+) -> Result<(Running, Proxied), ExitCode> {
+    let mut interrupts = interrupts.clone();
+    let started = tokio::select! {
+        started = Proxied::start(&cluster, scenarios.iter().map(|it| &**it)) => started,
+        interruption = interrupts.next() => {
+            say("interrupted: nothing was played");
+            leave(cluster, &[]).await;
+            return Err(code_of(interruption));
+        }
+    };
+    match started {
+        Ok(proxied) => Ok((cluster, proxied)),
+        Err(error) => {
+            say(&format!("error: {}", chain(&error)));
+            leave(cluster, &[]).await;
+            Err(ExitCode::Environment)
+        }
+    }
+}
+
+/// Ends the proxy: the components of a cluster that stays serve without it then.
+pub(in crate::cli) async fn end(proxied: Proxied, cluster: &Running) {
+    if cluster.ownership() != Ownership::TakenUp {
+        return;
+    }
+    if let Err(error) = proxied.end().await {
+        say(&format!("left behind: a component that is led through the proxy: {}", chain(&error)));
+    }
+}
+
 /// Ends a cluster of one's own; on one that was taken up, waits until the scenarios' namespaces are
 /// gone.
 pub(in crate::cli) async fn leave(cluster: Running, leaving: &[Leaving]) {
@@ -38,12 +77,6 @@ pub(in crate::cli) async fn leave(cluster: Running, leaving: &[Leaving]) {
         }
     }
     cluster.shut_down().await;
-}
-
-/// The version of each component, for people.
-pub(in crate::cli) fn versions(host: &dyn Host) -> String {
-    let versions = host.versions().into_iter().map(|(name, version)| format!("{name} {version}"));
-    versions.collect::<Vec<_>>().join(", ")
 }
 
 /// Listens for what interrupts a run.

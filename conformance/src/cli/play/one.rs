@@ -12,13 +12,15 @@ use crate::exit_code::ExitCode;
 use crate::history::{EndedBy, read_file};
 use crate::report::{self, ScenarioReport, ScenarioResult};
 use crate::rules::Overall;
-use crate::run::{self, Case, Host, Interrupts, Played, RunError, Settings, Subjects};
+use crate::run::{self, Case, Host, Interrupts, Played, Proxied, RunError, Settings, Subjects};
 use crate::scenario::Scenario;
 
 /// Plays on a cluster.
 pub(in crate::cli) struct OnCluster<'a> {
     /// The cluster.
     pub(in crate::cli) host: &'a dyn Host,
+    /// The proxy that the subjects reach it through.
+    pub(in crate::cli) proxied: &'a Proxied,
     /// The run's id.
     pub(in crate::cli) run: &'a str,
     /// By how much deadlines are stretched.
@@ -45,7 +47,8 @@ impl OnCluster<'_> {
         };
         let begun = Instant::now();
         let interrupts = self.interrupts.clone();
-        let played = run::play(&item.scenario, self.host, &settings, interrupts, &mut tell).await;
+        let (scenario, host, proxied) = (&item.scenario, self.host, self.proxied);
+        let played = run::play(scenario, host, proxied, &settings, interrupts, &mut tell).await;
         let mut report = ScenarioReport {
             took: begun.elapsed(),
             repetition: item.repetition,
@@ -117,6 +120,8 @@ fn fault(error: &RunError) -> ExitCode {
         | RunError::Journal(_)
         | RunError::Recorder(_)
         | RunError::Prepare { .. }
+        | RunError::Proxy(_)
+        | RunError::Lead(_)
         | RunError::Subject(_)
         | RunError::NotReady { .. }
         | RunError::FeatureGates(_)

@@ -37,7 +37,8 @@ impl Player for Told {
             }
             let told = self.results.get(id.as_str()).cloned();
             report.result = told.unwrap_or_else(|| judged(Overall::Pass));
-            let cases = self.cases.iter().map(|id| Case { id: (*id).to_owned() }).collect();
+            let cases =
+                self.cases.iter().map(|id| Case { id: (*id).to_owned(), fault: None }).collect();
             Ended { report, cases, leaving: None, over: self.over }
         }
         .boxed()

@@ -43,9 +43,9 @@ pub(super) async fn run(stage: &mut Stage<'_>, calls: &[AdapterCall]) -> Result<
 /// The call that a step makes.
 async fn call_of(stage: &mut Stage<'_>, step: &AdapterCall) -> Result<Call, StepError> {
     Ok(match step {
-        AdapterCall::Start { job, cpu, priority, again, .. } => {
-            let name = start::name(stage, job, *again).await?;
-            Call::Start(start::request(stage, name, *cpu, *priority))
+        AdapterCall::Start { job, cpu, pods, priority, again, named_as, .. } => {
+            let name = start::name(stage, job, *again, named_as.as_ref()).await?;
+            Call::Start(start::request(stage, name, (*cpu, *pods), *priority))
         }
         AdapterCall::Open { job, .. } => Call::Open(stage.object(job)?),
         AdapterCall::Hold { job, .. } => Call::Hold(stage.object(job)?),

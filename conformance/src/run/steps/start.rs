@@ -1,7 +1,7 @@
 //! `start`: the adapter's Start.
 
 use dispatch_contract::rules::RuleId;
-use dispatch_contract::{ObjectName, RuntimeRef, StartAnswer, StartRequest};
+use dispatch_contract::{RuntimeRef, StartAnswer, StartRequest};
 use serde_json::Value;
 
 use crate::history::Kind;
@@ -13,18 +13,20 @@ use crate::scenario::{JobName, Priority};
 /// The rule that a repeated Start which gives another object breaks.
 const SAME_OBJECT: &str = "SG-07";
 
-/// The name of a job in the cluster: one of its own, or the one that it has.
+/// The name of a job in the cluster: one of its own, the one that it has, or that of another job.
 pub(super) async fn name(
     stage: &mut Stage<'_>,
     job: &JobName,
     again: bool,
+    named_as: Option<&JobName>,
 ) -> Result<String, StepError> {
     if again {
         return Ok(stage.job(job)?.name.clone());
     }
-    let name = ObjectName::new(stage.entropy.ulid(), 1)
-        .ok_or_else(|| StepError::failed("1 is no number of an object"))?
-        .to_string();
+    let name = match named_as {
+        Some(other) => stage.job(other)?.name.clone(),
+        None => stage.name_for(job)?,
+    };
     let named = Job { kind: Kind::TrainJob, name: name.clone(), uid: None };
     stage.name_job(job, named, true).await?;
     Ok(name)
@@ -34,7 +36,7 @@ pub(super) async fn name(
 pub(super) fn request(
     stage: &Stage<'_>,
     name: String,
-    cpu: u32,
+    (cpu, pods): (u32, u32),
     priority: Option<Priority>,
 ) -> StartRequest {
     StartRequest {
@@ -47,7 +49,7 @@ pub(super) fn request(
         priority_class: priority.map(|priority| stage.names.priority_class(priority)),
         labels: [].into(),
         annotations: [].into(),
-        trainer: Some(trainer(cpu)),
+        trainer: Some(trainer(cpu, pods)),
         initializer: None,
         active_deadline_seconds: None,
     }

@@ -13,6 +13,9 @@ use crate::scenario::problem::{Problem, did_you_mean};
 use crate::scenario::words::STATE_NAMES;
 use crate::scenario::{Action, AdapterCall, CallEnd, Expected, JobName, Place};
 
+/// The most pods that a job of a scenario has.
+const PODS_GREATEST: u32 = 8;
+
 impl Plan<'_> {
     /// A call; `None` of a step that is none, and of one that was refused.
     pub(super) fn call(&mut self, step: &Spanned<StepFile>) -> Option<AdapterCall> {
@@ -79,6 +82,14 @@ impl Plan<'_> {
         let job =
             if start.again { self.dispatch_job(&start.job) } else { self.new_job(&start.job) }?;
         self.cpu(&start.cpu);
+        let pods = start.pods.as_ref().map_or(1, |pods| pods.value);
+        if let Some(written) = &start.pods {
+            self.within(written, "pods", PODS_GREATEST);
+        }
+        let named_as = match &start.named_as {
+            Some(text) => Some(self.dispatch_job(text)?),
+            None => None,
+        };
         self.calls.insert((Verb::Start, Some(job.clone())));
         let end = self.end_of(at, start.refused, start.cut_off, start.repeat)?;
         match end.expected {
@@ -90,7 +101,7 @@ impl Plan<'_> {
             self.jobs.insert(job.clone(), Maker::Dispatch);
         }
         let (cpu, priority, again) = (start.cpu.value, start.priority, start.again);
-        Some(AdapterCall::Start { job, cpu, priority, again, end })
+        Some(AdapterCall::Start { job, cpu, pods, named_as, priority, again, end })
     }
 
     /// A call for a job that has an answer to its Start.

@@ -15,7 +15,7 @@ use crate::scenario::{
 };
 
 /// What facts are about, each with what can be asked of it.
-pub(in crate::scenario) const SUBJECTS: [(&str, &[&str]); 13] = [
+pub(in crate::scenario) const SUBJECTS: [(&str, &[&str]); 18] = [
     ("workload", &["gated", "quota-reserved", "check", "admitted", "evicted", "active", "names"]),
     ("trainjob", &["suspended", "opened", "held", "ended-mark", "A"]),
     ("jobset", &["nth", "suspended"]),
@@ -29,6 +29,11 @@ pub(in crate::scenario) const SUBJECTS: [(&str, &[&str]); 13] = [
     ("admission-check", &[]),
     ("preflight", &[]),
     ("together", &[]),
+    ("any", &[]),
+    ("in-order", &[]),
+    ("met", &[]),
+    ("sent", &[]),
+    ("answered", &["status"]),
 ];
 
 const CHECK_STATES: [CheckState; 4] =
@@ -84,7 +89,15 @@ impl Plan<'_> {
                 Some(Fact::AdmissionCheckActive { active })
             }
             "preflight" => self.preflight_fact(written),
-            _ => self.together(written.together.as_ref()?),
+            "met" => Some(Fact::Met(self.known_fault(written.met.as_ref()?)?)),
+            "sent" => Some(Fact::Sent(self.known_fault(written.sent.as_ref()?)?)),
+            "answered" => {
+                let fault = self.known_fault(written.answered.as_ref()?)?;
+                Some(Fact::Answered { fault, status: value(written.status.as_ref()) })
+            }
+            "any" => self.several("any", written.any.as_ref()?).map(Fact::Any),
+            "in-order" => self.several("in-order", written.in_order.as_ref()?).map(Fact::InOrder),
+            _ => self.several("together", written.together.as_ref()?).map(Fact::Together),
         }
     }
 
@@ -294,13 +307,18 @@ impl Plan<'_> {
         Some(Fact::Preflight(verdict.value))
     }
 
-    fn together(&mut self, written: &Spanned<Vec<Spanned<FactFile>>>) -> Option<Fact> {
+    fn several(
+        &mut self,
+        word: &str,
+        written: &Spanned<Vec<Spanned<FactFile>>>,
+    ) -> Option<Vec<Fact>> {
         if written.value.len() < 2 {
-            let problem = Problem::new(place(written), "`together` has fewer than two facts");
+            let problem =
+                Problem::new(place(written), format!("`{word}` has fewer than two facts"));
             self.refuse(problem.hint("write the one fact by itself"));
         }
         let facts: Vec<_> = written.value.iter().map(|fact| self.claimed_fact(fact)).collect();
-        facts.into_iter().collect::<Option<Vec<_>>>().map(Fact::Together)
+        facts.into_iter().collect()
     }
 }
 
@@ -332,6 +350,11 @@ impl FactFile {
             key("admission-check", self.admission_check.as_ref()),
             key("preflight", self.preflight.as_ref()),
             key("together", self.together.as_ref()),
+            key("any", self.any.as_ref()),
+            key("in-order", self.in_order.as_ref()),
+            key("met", self.met.as_ref()),
+            key("sent", self.sent.as_ref()),
+            key("answered", self.answered.as_ref()),
         ];
         keys.into_iter().flatten().collect()
     }
@@ -357,6 +380,7 @@ impl FactFile {
             key("as", self.end.as_ref()),
             key("for", self.for_job.as_ref()),
             key("is", self.is.as_ref()),
+            key("status", self.status.as_ref()),
         ];
         keys.into_iter().flatten().collect()
     }

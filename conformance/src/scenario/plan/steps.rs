@@ -6,9 +6,13 @@ use serde_saphyr::Spanned;
 
 use super::text::one_line;
 use super::{Maker, Plan, place};
-use crate::scenario::file::{EndFile, FactFile, ScenarioFile, StepFile, SubmitFile, Text};
-use crate::scenario::problem::Problem;
-use crate::scenario::{Action, Deadline, JobName, Place, Step, Target, TargetKind};
+use crate::scenario::file::{
+    EditFile, EndFile, FactFile, ScenarioFile, StepFile, SubmitFile, Text,
+};
+use crate::scenario::problem::{Problem, did_you_mean};
+use crate::scenario::{
+    Action, Deadline, JobName, OwnThing, Place, Step, Target, TargetKind, Thing,
+};
 
 /// The jobs that steps make, with the line of the first that does.
 pub(super) fn jobs_made(steps: &[Spanned<StepFile>]) -> BTreeMap<String, usize> {
@@ -63,8 +67,17 @@ impl Plan<'_> {
             StepFile::LetGo(pods) => self.let_go(pods),
             StepFile::End(end) => self.end(end),
             StepFile::Delete(target) => {
-                let target = self.target(target)?;
-                Some(Action::Delete { target })
+                let thing = self.thing(target)?;
+                Some(Action::Delete { thing })
+            }
+            StepFile::Edit(edit) => self.edit(edit),
+            StepFile::Deactivate(job) => {
+                let job = self.job(&job.value, place(job))?;
+                Some(Action::Deactivate { job })
+            }
+            StepFile::Reactivate(job) => {
+                let job = self.job(&job.value, place(job))?;
+                Some(Action::Reactivate { job })
             }
             StepFile::Terminate(subject) => self.terminate(subject),
             StepFile::Kill(subject) => self.kill(subject),
@@ -74,6 +87,20 @@ impl Plan<'_> {
             }
             StepFile::Freeze(subject) => self.freeze(subject),
             StepFile::Thaw(subject) => self.thaw(subject),
+            StepFile::HoldBack(_)
+            | StepFile::Stall(_)
+            | StepFile::Slow(_)
+            | StepFile::Answer(_)
+            | StepFile::LoseRequest(_)
+            | StepFile::LoseAnswer(_)
+            | StepFile::KillAt(_)
+            | StepFile::FreezeAt(_)
+            | StepFile::Change(_)
+            | StepFile::Silence(_)
+            | StepFile::Cut(_)
+            | StepFile::Expire(_) => self.fault(&step.value),
+            StepFile::GoOn(fault) => self.go_on(fault),
+            StepFile::InTurn(in_turn) => self.in_turn(in_turn),
         }
     }
 
@@ -144,6 +171,33 @@ impl Plan<'_> {
                 None
             }
         }
+    }
+
+    /// Something that an administrator edits or deletes.
+    fn thing(&mut self, text: &Text) -> Option<Thing> {
+        let own = OwnThing::ALL.into_iter().find(|thing| thing.as_str() == text.value);
+        if let Some(own) = own {
+            return Some(Thing::Own(own));
+        }
+        if text.value.contains(' ') {
+            return self.target(text).map(Thing::Of);
+        }
+        let words = OwnThing::ALL.map(OwnThing::as_str);
+        let hint = did_you_mean(&text.value, words).unwrap_or_else(|| {
+            format!("expected such as `trainjob-of train`, or one of {}", words.join(", "))
+        });
+        let problem = Problem::new(place(text), format!("there is no `{}`", text.value));
+        self.refuse(problem.hint(hint));
+        None
+    }
+
+    fn edit(&mut self, edit: &EditFile) -> Option<Action> {
+        let thing = self.thing(&edit.what)?;
+        if !edit.merge.value.is_object() {
+            let problem = Problem::new(place(&edit.merge), "the patch is not an object");
+            self.refuse(problem.hint("such as `merge: { spec: { suspend: false } }`"));
+        }
+        Some(Action::Edit { thing, merge: edit.merge.value.clone() })
     }
 
     fn linger(&mut self, text: &Text) -> Option<Action> {

@@ -1,0 +1,105 @@
+//! `delete`, `edit`, `deactivate` and `reactivate`: what an administrator does to objects.
+
+use serde_json::{Value, json};
+
+use crate::run::api::{Deleted, Named, delete as delete_one, merge_patch};
+use crate::run::error::StepError;
+use crate::run::stage::Stage;
+use crate::scenario::{JobName, OwnThing, Target, TargetKind, Thing};
+
+const KUEUE: &str = "kueue.x-k8s.io/v1beta2";
+const TRAINER: &str = "trainer.kubeflow.org/v1alpha1";
+
+/// Deletes something, what it owns in the background.
+pub(super) async fn delete(stage: &mut Stage<'_>, thing: &Thing) -> Result<(), StepError> {
+    let mut deleted = 0;
+    for one in &named(stage, thing)? {
+        deleted += usize::from(delete_one(&stage.client, one).await? != Deleted::WasGone);
+    }
+    if deleted == 0 {
+        return Err(StepError::failed(format!("there is no {thing} to delete")));
+    }
+    Ok(())
+}
+
+/// Changes something by a JSON merge patch.
+pub(super) async fn edit(
+    stage: &mut Stage<'_>,
+    thing: &Thing,
+    merge: &Value,
+) -> Result<(), StepError> {
+    let all = named(stage, thing)?;
+    if all.is_empty() {
+        return Err(StepError::failed(format!("there is no {thing} to edit")));
+    }
+    for one in &all {
+        merge_patch(&stage.client, one, merge).await?;
+    }
+    Ok(())
+}
+
+/// Deactivates or activates the Workload of a job.
+pub(super) async fn set_active(
+    stage: &mut Stage<'_>,
+    job: &JobName,
+    active: bool,
+) -> Result<(), StepError> {
+    let thing = Thing::Of(Target { kind: TargetKind::Workload, of: job.clone() });
+    edit(stage, &thing, &json!({ "spec": { "active": active } })).await
+}
+
+/// The objects that are meant.
+fn named(stage: &mut Stage<'_>, thing: &Thing) -> Result<Vec<Named>, StepError> {
+    match thing {
+        Thing::Of(target) => of_job(stage, target),
+        Thing::Own(own) => Ok(vec![own_thing(stage, *own)]),
+    }
+}
+
+fn own_thing(stage: &Stage<'_>, thing: OwnThing) -> Named {
+    let (names, namespace) = (&stage.names, stage.names.namespace());
+    match thing {
+        OwnThing::Runtime => {
+            Named::namespaced(TRAINER, "TrainingRuntime", namespace, names.runtime().to_owned())
+        }
+        OwnThing::ClusterQueue => Named::cluster(KUEUE, "ClusterQueue", names.cluster_queue()),
+        OwnThing::LocalQueue => {
+            Named::namespaced(KUEUE, "LocalQueue", namespace, names.local_queue().to_owned())
+        }
+        OwnThing::AdmissionCheck => {
+            Named::cluster(KUEUE, "AdmissionCheck", names.admission_check())
+        }
+        OwnThing::Lease => Named::namespaced(
+            "coordination.k8s.io/v1",
+            "Lease",
+            namespace,
+            names.lease().to_owned(),
+        ),
+    }
+}
+
+fn of_job(stage: &mut Stage<'_>, target: &Target) -> Result<Vec<Named>, StepError> {
+    let job = stage.job(&target.of)?.clone();
+    let namespace = stage.names.namespace();
+    let named =
+        |api_version, kind, name| Named::namespaced(api_version, kind, namespace.clone(), name);
+    stage.record.read();
+    let history = &stage.record.history;
+    let object = history.object_of_job(target.of.as_str());
+    let uid = object.map(|object| object.uid.as_str()).unwrap_or_default();
+    Ok(match target.kind {
+        TargetKind::TrainJob => vec![named(TRAINER, "TrainJob", job.name)],
+        // It has the TrainJob's name.
+        TargetKind::JobSet => vec![named("jobset.x-k8s.io/v1alpha2", "JobSet", job.name)],
+        TargetKind::Workload => {
+            let there = |name: &&&crate::history::Trail| name.now().is_some();
+            let workloads = history.workloads_of(uid);
+            let latest = workloads.iter().rfind(there);
+            latest.map(|it| named(KUEUE, "Workload", it.name.clone())).into_iter().collect()
+        }
+        TargetKind::Pods => {
+            let pods = history.live_pods(uid, u64::MAX);
+            pods.into_iter().map(|pod| named("v1", "Pod", pod.name.clone())).collect()
+        }
+    })
+}
