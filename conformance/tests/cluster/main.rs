@@ -1,7 +1,7 @@
 //! The `cluster` commands, as a person or a CI job meets them.
 //!
-//! The tests in `killed`, `life`, `lead` and `sweep` start real control planes: they need a Go
-//! toolchain (or a warm cache) and some seconds each, so they are ignored unless asked for with
+//! The tests in `killed`, `life`, `lead`, `proxy` and `sweep` start real control planes: they need a
+//! Go toolchain (or a warm cache) and some seconds each, so they are ignored unless asked for with
 //! `--ignored`.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
@@ -11,6 +11,7 @@ mod guard;
 mod killed;
 mod lead;
 mod life;
+mod proxy;
 mod sweep;
 mod training;
 
