@@ -19,7 +19,6 @@ mod canonical;
 mod compare;
 mod input;
 mod leftovers;
-mod quantity;
 mod runtime;
 mod workload;
 

@@ -13,6 +13,7 @@ mod op;
 mod pf;
 mod requests;
 mod rg;
+mod rt;
 mod runtime;
 mod sg;
 mod span;
@@ -51,8 +52,12 @@ pub struct Judge {
 pub const JUDGES: &[Judge] = &[
     sg::closed::SG_01,
     sg::before_open::SG_02,
+    sg::read_back::SG_03,
+    sg::read_back::SG_04,
     sg::workload::SG_05,
     sg::refused::SG_06,
+    sg::repeated::SG_07,
+    sg::rehearsed::SG_08,
     sg::runtime::SG_09,
     op::gate::OP_01,
     op::gate::OP_02,
@@ -64,6 +69,9 @@ pub const JUDGES: &[Judge] = &[
     op::held::OP_10,
     pf::leak::PF_01,
     pf::observe_only::PF_02,
+    pf::report::PF_03,
+    pf::lease::PF_04,
+    pf::removed::PF_05,
     pf::served::PF_06,
     pf::probe::PF_07,
     rg::state::RG_01,
@@ -87,6 +95,7 @@ pub const JUDGES: &[Judge] = &[
     ex::identity::EX_01,
     ex::overlap::EX_02,
     ex::identity::EX_03,
+    ex::bypassed::EX_04,
     ex::healed::EX_05,
     ca::hold::CA_01,
     ca::release::CA_02,
@@ -96,6 +105,8 @@ pub const JUDGES: &[Judge] = &[
     ca::input::CA_06,
     ca::ended::CA_07,
     ca::list::CA_08,
+    rt::RT_01,
+    rt::RT_02,
 ];
 
 /// Judges a history by every rule of the contract, in the contract's order.

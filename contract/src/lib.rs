@@ -17,6 +17,7 @@ mod execution_identity;
 mod gate_list;
 pub mod names;
 mod object_name;
+pub mod quantity;
 pub mod resources;
 pub mod rules;
 

@@ -2,10 +2,8 @@
 
 use std::fmt;
 
-use dispatch_contract::{GateList, names};
+use dispatch_contract::{GateList, names, quantity};
 use serde_json::{Map, Value};
-
-use super::quantity;
 
 /// Lists whose entries have a key, as the API has them; entries are compared by it, wherever they
 /// are. All other lists are equal or not.

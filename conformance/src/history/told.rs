@@ -262,6 +262,13 @@ impl Told {
     }
 
     pub(crate) fn create_trainjob(&mut self) -> &mut Self {
+        self.create_trainjob_with(|_| {})
+    }
+
+    /// The object is created, and others change it as it is.
+    pub(crate) fn create_trainjob_with(&mut self, change: impl FnOnce(&mut Value)) -> &mut Self {
+        let mut object = trainjob();
+        change(&mut object);
         self.tell(
             None,
             What::JobNamed(JobNamed {
@@ -272,7 +279,7 @@ impl Told {
                 dispatch: true,
             }),
         );
-        self.create(Kind::TrainJob, trainjob())
+        self.create(Kind::TrainJob, object)
     }
 
     pub(crate) fn create_jobset(&mut self) -> &mut Self {

@@ -74,7 +74,8 @@ impl<'a> Case<'a> {
         let requests = Requests::new(history, begin);
         let trainjobs: Vec<_> = history.of_kind(Kind::TrainJob).collect();
         let of = |class: Class| -> Vec<Family<'a>> {
-            let of_class = trainjobs.iter().filter(|trail| classify(history, trail) == class);
+            let of_class =
+                trainjobs.iter().filter(|trail| classify(history, &requests, trail) == class);
             of_class.map(|trail| Family::new(history, &requests, trail, &checks)).collect()
         };
         let claimed = |workload| Claimed { workload, claim: claim(history, workload) };
@@ -140,11 +141,14 @@ enum Class {
 }
 
 /// What a `TrainJob` is, by its first version: a raise makes any `TrainJob` look like dispatch's.
-fn classify(history: &History, trail: &Trail) -> Class {
+fn classify(history: &History, requests: &Requests<'_>, trail: &Trail) -> Class {
     let Some(first) = trail.first().and_then(Version::trainjob) else { return Class::Foreign };
     let by_suite = history.jobs().any(|job| !job.dispatch && job.name == trail.name);
     let labels = first.metadata.labels.as_ref();
-    let is_probe = labels.is_some_and(|labels| labels.contains_key(names::PROBE));
+    let is_labelled = labels.is_some_and(|labels| labels.contains_key(names::PROBE));
+    let made_by = requests.that_made(Kind::TrainJob, trail.created());
+    let made_by = made_by.and_then(|create| requests.call_of(create));
+    let is_probe = is_labelled || made_by.is_some_and(|it| it.invoked.verb == Verb::Preflight);
     match () {
         () if by_suite => Class::Foreign,
         () if ObjectName::matches(&trail.name) => Class::Object,

@@ -1,8 +1,11 @@
 //! Preflight.
 
 pub(super) mod leak;
+pub(super) mod lease;
 pub(super) mod observe_only;
 pub(super) mod probe;
+pub(super) mod removed;
+pub(super) mod report;
 pub(super) mod served;
 
 use dispatch_contract::PreflightAnswer;

@@ -50,6 +50,10 @@ struct Read<'a> {
     told: u64,
     /// The object; `None` of a list.
     name: Option<&'a str>,
+    /// The version that was told, or that of the list.
+    order: Option<u64>,
+    /// Whether it is the answer to a write.
+    of_write: bool,
 }
 
 impl<'a> Requests<'a> {
@@ -111,7 +115,8 @@ impl<'a> Requests<'a> {
                 continue;
             }
             self.deliver(from, kind, event.resource_version.as_deref(), *seq);
-            let read = Read { asked: *seq, told: *seq, name: event.name.as_deref() };
+            let name = event.name.as_deref();
+            let read = Read { asked: *seq, told: *seq, name, order, of_write: false };
             self.reads.entry((from, kind)).or_default().push(read);
         }
         let Some(ended) = exchange.ended.as_ref() else { return };
@@ -122,7 +127,8 @@ impl<'a> Requests<'a> {
         let is_list = exchange.request.verb == "list";
         if success || (!is_list && exchange.status() == Some(404)) {
             let name = exchange.request.name.as_deref().filter(|_| !is_list);
-            let read = Read { asked: exchange.seq, told: ended.seq, name };
+            let (asked, told, order) = (exchange.seq, ended.seq, ended.order);
+            let read = Read { asked, told, name, order, of_write: exchange.request.is_write() };
             self.reads.entry((from, kind)).or_default().push(read);
         }
         match ended.order {
@@ -299,6 +305,27 @@ impl<'a> Requests<'a> {
             .iter()
             .take_while(|read| read.told < before)
             .any(|read| read.asked > after && read.name.is_none_or(|it| it == name))
+    }
+
+    /// The versions of an object that a subject read in a time: asked for after one event, and told
+    /// before another. Answers to writes are no reads.
+    pub(super) fn versions_read(
+        &self,
+        subject: Subject,
+        trail: &'a Trail,
+        after: u64,
+        before: u64,
+    ) -> Vec<&'a Version> {
+        let reads = self.reads.get(&(subject, trail.kind)).map(Vec::as_slice).unwrap_or_default();
+        let reads = &reads[reads.partition_point(|read| read.told <= after)..];
+        let in_time = reads.iter().take_while(|read| read.told < before);
+        let told = in_time.filter(|read| read.asked > after && !read.of_write);
+        told.filter_map(|read| match (read.name, read.order) {
+            (Some(name), Some(order)) if name == trail.name => trail.exactly(order),
+            (None, Some(order)) => trail.at(order),
+            _ => None,
+        })
+        .collect()
     }
 
     /// The only call to an adapter that was under way when a request of it reached the proxy; `None`

@@ -109,6 +109,13 @@ impl Told {
         self.answers_with(Ending::Answered, status, Some(refused))
     }
 
+    /// A fault refuses in the API server's place.
+    pub(crate) fn refused_instead(&mut self, status: u16) -> &mut Self {
+        let message = "a fault of the scenario".to_owned();
+        let refused = Some(Refused { reason: "Forbidden".to_owned(), message });
+        self.answers_with(Ending::AnsweredInstead, status, refused)
+    }
+
     /// It ends without any answer of the API server's.
     pub(crate) fn unanswered(&mut self, ending: Ending) -> &mut Self {
         let end = RequestEnded { status: None, ..self.end(ending, 0) };
@@ -275,9 +282,19 @@ impl Told {
 
     /// The create as a dry run, and then for good.
     pub(crate) fn creates_by(&mut self, from: Subject, body: &Value) -> &mut Self {
+        self.creates_with(from, body, |_| {})
+    }
+
+    /// The same, and others change the object as it is created.
+    pub(crate) fn creates_with(
+        &mut self,
+        from: Subject,
+        body: &Value,
+        change: impl FnOnce(&mut Value),
+    ) -> &mut Self {
         let create = || ask(from, "create", Kind::TrainJob, NAME).with(body.clone());
         self.request(create().dry()).sent().answered();
-        self.request(create()).sent().create_trainjob().answered()
+        self.request(create()).sent().create_trainjob_with(change).answered()
     }
 
     /// Start, with every request of it.

@@ -3,31 +3,26 @@
 //! # What it says
 //! A live pod of an admitted object whose A is not the count, or an admitted object that carries
 //! dispatch's gate or lacks the opened mark, makes the controller set its check to Retry, so that
-//! Kueue evicts and A is raised again; at most three times in a row.
+//! Kueue evicts and A is raised again; at most three times in a row, and then it is left Pending. `Status`
+//! names the pod and both numbers.
 //!
 //! # Why it matters
 //! The Job controller can create a pod from the template it had before the raise. No read before
-//! Ready can exclude that, so it is found afterwards.
+//! Ready can exclude that, so it is found afterwards. A healthy job that is set to Retry is lost work.
 //!
 //! # How it is judged
-//! By the time of RG-15: longer than 10 seconds, while a replica served.
+//! By the time of RG-15: longer than 10 seconds, while a replica served. In a row are Retries between
+//! which Kueue evicted for no other reason, and the object was not admitted and healthy for 10 seconds.
+//! `Status` is judged where nothing changed from the call to its answer.
 //!
 //! # A history that breaks it
 //! Execution 2 is admitted, a pod with A=1 comes, and lives on for a minute.
 
-use std::collections::BTreeMap;
-
-use dispatch_contract::names;
-use dispatch_contract::resources::{CheckState, TrainJob, Workload};
-
-use super::identity::carried;
-use crate::history::{Kind, Trail, Version};
-use crate::rules::case::{self, Case, Family};
-use crate::rules::span::{Span, Spans, overdue};
+use super::violation::{Moment, TRIES, What, moments, unnamed};
+use crate::history::{Kind, Trail};
+use crate::rules::case::{Case, Family};
+use crate::rules::span::{Spans, overdue};
 use crate::rules::{Judge, Verdict};
-
-/// How often in a row the controller tries.
-const TRIES: usize = 3;
 
 pub(in crate::rules) const EX_05: Judge = Judge {
     rule: "EX-05",
@@ -43,89 +38,75 @@ fn judge(case: &Case<'_>) -> Verdict {
     for family in &case.objects {
         for workload in &family.workloads {
             for check in &case.checks {
-                if let Some(fourth) = tried_too_often(workload, check) {
-                    let because = format!(
-                        "check {check} of Workload {} was set to Retry more than {TRIES} times in \
-                         a row",
-                        workload.name
-                    );
-                    return Verdict::fail(because, [fourth.seq]);
-                }
-                let spans = violated(family, workload, check);
-                seen |= !spans.is_empty();
-                if retries(workload, check).count() >= TRIES {
-                    continue;
-                }
-                if let Some(late) = overdue(case, &spans) {
-                    let because = format!(
-                        "{} was admitted with a pod of another A than its count, or without being \
-                         opened, and its check {check} was not set to Retry",
-                        family.trainjob.name
-                    );
-                    return Verdict::fail(because, [late.seq]);
+                match judge_one(case, family, workload, check) {
+                    Ok(violated) => seen |= violated,
+                    Err(broken) => return broken,
                 }
             }
+        }
+        if let Some((because, events)) = unnamed(case, family) {
+            return Verdict::fail(because, events);
         }
     }
     Verdict::pass_if_seen(seen, "admitted object with a wrong identity")
 }
 
-/// When an admitted object had a wrong identity, and its check was not set to Retry.
-fn violated(family: &Family<'_>, workload: &Trail, check: &str) -> Vec<Span> {
-    let trails = [family.trainjob, workload].into_iter().chain(family.pods.iter().copied());
-    let (mut trainjob, mut admission): (Option<&TrainJob>, Option<&Workload>) = (None, None);
-    let mut live: BTreeMap<&str, Option<&str>> = BTreeMap::new();
+/// Whether there was a wrong identity at all; `Err` where it was not dealt with as it has to be.
+fn judge_one(
+    case: &Case<'_>,
+    family: &Family<'_>,
+    workload: &Trail,
+    check: &str,
+) -> Result<bool, Verdict> {
+    let name = &family.trainjob.name;
+    let all = moments(case, family, workload, check);
     let mut spans = Spans::default();
-    for (trail, version) in case::merged(trails) {
-        match trail.kind {
-            Kind::TrainJob => trainjob = version.trainjob().filter(|_| !version.is_deletion()),
-            Kind::Workload => admission = version.workload().filter(|_| !version.is_deletion()),
-            _ if trail.lives_at(version.order) => {
-                live.insert(&trail.uid, carried(trail));
+    let mut violated = false;
+    for Moment { version, wrong, row, what } in &all {
+        violated |= *wrong;
+        let fail = |because: String| Err(Verdict::fail(because, [version.seq]));
+        match what {
+            Some(What::Retry { due: false }) => {
+                return fail(format!(
+                    "check {check} of {name} was set to Retry, and nothing was wrong with it since it \
+                     was admitted"
+                ));
             }
-            _ => {
-                live.remove(trail.uid.as_str());
+            Some(What::Retry { .. }) if *row > TRIES => {
+                return fail(format!(
+                    "check {check} of Workload {} was set to Retry more than {TRIES} times in a row",
+                    workload.name
+                ));
             }
+            Some(What::Ready) if *row >= TRIES => {
+                return fail(format!(
+                    "check {check} of Workload {} had been set to Retry {TRIES} times in a row, and \
+                     became Ready all the same",
+                    workload.name
+                ));
+            }
+            _ => {}
         }
-        let admitted = admission.is_some_and(|it| it.is("Admitted") && !it.is("Evicted"));
-        let retried = admission.and_then(|workload| workload.check(check));
-        let retried = retried.is_some_and(|check| check.state == CheckState::Retry);
-        let wrong = trainjob.is_some_and(|trainjob| {
-            let count = trainjob.annotation(names::ADMISSION_COUNT);
-            trainjob.end().is_none()
-                && (live.values().any(|carried| *carried != count)
-                    || trainjob.gates().has_dispatch()
-                    || !trainjob.is_opened())
-        });
-        spans.tell(admitted && wrong && !retried, version.at, version.seq);
+        spans.tell(*wrong && *row < TRIES, version.at, version.seq);
     }
-    spans.done()
-}
-
-fn retries<'a>(workload: &'a Trail, check: &str) -> impl Iterator<Item = &'a Version> {
-    let is_retry =
-        |version: &Version| case::check_state(version, check) == Some(&CheckState::Retry);
-    let found: Vec<_> = workload
-        .changes()
-        .filter(|(before, after)| is_retry(after) && !is_retry(before))
-        .map(|(_, after)| after)
-        .collect();
-    found.into_iter()
-}
-
-/// The Retry that is one too many.
-fn tried_too_often<'a>(workload: &'a Trail, check: &str) -> Option<&'a Version> {
-    retries(workload, check).nth(TRIES)
+    if let Some(late) = overdue(case, &spans.done()) {
+        let because = format!(
+            "{name} was admitted with a pod of another A than its count, or without being opened, and \
+             its check {check} was not set to Retry"
+        );
+        return Err(Verdict::fail(because, [late.seq]));
+    }
+    Ok(violated)
 }
 
 #[cfg(test)]
 mod tests {
     use rstest::rstest;
-
-    use crate::history::told::{CHECK, Told};
-    use crate::history::{History, SubjectChange};
-    use crate::rules::tests::assert_verdict;
     use serde_json::json;
+
+    use crate::history::told::{CHECK, Told, set_check, set_condition};
+    use crate::history::{History, SubjectChange, Verb};
+    use crate::rules::tests::assert_verdict;
 
     fn wrong() -> Told {
         let mut told = Told::kueue();
@@ -137,30 +118,99 @@ mod tests {
         wrong().seconds(11).history()
     }
 
-    fn retried(times: usize) -> History {
+    /// Kueue evicts for this reason; the object is queued, and admitted again, with the pod in it.
+    fn again(told: &mut Told, reason: &str) {
+        told.workload(|it| {
+            set_condition(it, "Evicted", "True", reason);
+            set_check(it, "Pending", "Reset to Pending after eviction. Previously: Retry");
+        });
+        told.unreserves().reserves();
+    }
+
+    fn admitted(told: &mut Told) -> &mut Told {
+        told.sets("Ready").admits()
+    }
+
+    /// So many Retries in a row, and the state in which the last one left the check.
+    fn retried(times: usize) -> Told {
         let mut told = wrong();
-        for _ in 0..times {
-            told.sets("Retry").evicts().workload(|it| {
-                it["status"]["admissionChecks"][0] =
-                    json!({"name": CHECK, "state": "Ready", "message": ""});
-            });
+        for time in 0..times {
+            if time > 0 {
+                admitted(&mut told);
+            }
+            told.sets("Retry");
+            again(&mut told, "AdmissionCheck");
+        }
+        told
+    }
+
+    /// Three in a row, then something else, and one more.
+    fn interrupted(what: impl FnOnce(&mut Told)) -> History {
+        let mut told = retried(2);
+        admitted(&mut told);
+        what(&mut told);
+        for _ in 0..2 {
+            told.sets("Retry");
+            again(&mut told, "AdmissionCheck");
+            admitted(&mut told);
         }
         told.history()
+    }
+
+    fn says(told: &mut Told, message: Option<&str>) -> History {
+        let violations: Vec<_> =
+            message.iter().map(|it| json!({"rule": "EX-05", "message": it})).collect();
+        let state = json!({"running": {"pods": []}});
+        told.calls(Verb::Status)
+            .answers(json!({"state": state, "violations": violations}))
+            .history()
     }
 
     #[rstest]
     #[case::right(Told::kueue().runs().seconds(60).history(), "n/a")]
     #[case::healed(wrong().sets("Retry").seconds(60).history(), "pass")]
-    #[case::healed_three_times(retried(3), "pass")]
+    #[case::healed_three_times(retried(3).seconds(60).history(), "pass")]
     #[case::the_pod_goes(wrong().pod_goes("late").seconds(60).history(), "pass")]
+    #[case::healed_as_the_pod_goes(
+        wrong().pod_goes("late").sets("Retry").history(), "pass")]
     #[case::evicted_anyway(wrong().evicts().seconds(60).history(), "pass")]
+    #[case::nobody_serves(
+        wrong().controller(SubjectChange::Killed).seconds(60).history(), "pass")]
+    #[case::preempted_in_between(
+        interrupted(|told| { again(told, "Preempted"); admitted(told); }), "pass")]
+    #[case::healthy_in_between(
+        interrupted(|told| { told.pod_goes("late").seconds(11).pod("later", "0"); }), "pass")]
+    #[case::status_names_it(
+        says(&mut wrong(), Some("the pod late carries A=0, and the count is 1")), "pass")]
     #[case::lives_on(lives_on(), "was not set to Retry")]
     #[case::not_opened(
         Told::kueue().starts().reserves().admits().seconds(60).history(), "was not set to Retry")]
-    #[case::nobody_serves(
-        wrong().controller(SubjectChange::Killed).seconds(60).history(), "pass")]
-    #[case::tried_four_times(retried(4), "more than 3 times in a row")]
+    #[case::tried_four_times(
+        admitted(&mut retried(3)).clone().history(), "and became Ready all the same")]
+    #[case::a_healthy_one(
+        Told::kueue().runs().sets("Retry").history(), "and nothing was wrong with it")]
+    #[case::one_that_waits(
+        Told::kueue().waits().sets("Retry").history(), "and nothing was wrong with it")]
+    #[case::four_in_a_row(
+        interrupted(|told| { told.sets("Retry"); again(told, "AdmissionCheck"); }),
+        "more than 3 times in a row")]
+    #[case::four_in_a_row_without_ready(
+        retried(3).admits().sets("Retry").history(), "more than 3 times in a row")]
+    #[case::status_is_silent(says(&mut wrong(), None), "and Status did not name it")]
+    #[case::status_names_no_number(
+        says(&mut wrong(), Some("the pod late is wrong")), "and Status did not name it")]
     fn a_wrong_identity_is_healed(#[case] history: History, #[case] expected: &str) {
         assert_verdict("EX-05", &history, expected);
+    }
+
+    #[test]
+    fn the_check_that_is_healed_is_dispatchs() {
+        let mut told = wrong();
+        told.workload(|it| {
+            let checks = it["status"]["admissionChecks"].as_array_mut().unwrap();
+            checks.push(json!({"name": "other", "state": "Retry", "message": ""}));
+            assert_eq!(checks[0]["name"], CHECK);
+        });
+        assert_verdict("EX-05", &told.seconds(11).history(), "was not set to Retry");
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! # What it says
 //! A probe that cannot be scheduled is created closed and watched for 10 seconds: no pod may appear,
-//! and in Kueue mode its Workload may get neither quota nor admission.
+//! and in Kueue mode its Workload may get neither quota nor admission. It is judged from a watch, not from
+//! polls.
 //!
 //! # Why it matters
 //! Kueue takes the gate annotation and ignores it unless a feature gate is on. Only a probe shows
@@ -14,7 +15,7 @@
 use jiff::SignedDuration;
 
 use super::{Preflight, preflights};
-use crate::history::{Kind, Version};
+use crate::history::{Exchange, Kind, Role, Version};
 use crate::rules::case::{Case, Family};
 use crate::rules::{Judge, Verdict};
 
@@ -43,6 +44,10 @@ fn judge(case: &Case<'_>) -> Verdict {
             if let (Some((what, seq)), true) = (&leak, preflight.proved()) {
                 let because = format!("preflight found the gate proved, though {what}");
                 return Verdict::fail(because, [*seq, preflight.events()[1]]);
+            }
+            if let (true, Some(kind)) = (preflight.proved(), not_watched(case, &preflight)) {
+                let because = format!("preflight found the gate proved without a watch of {kind}s");
+                return Verdict::fail(because, preflight.events());
             }
             if let (true, Some(short)) = (preflight.proved(), watched_too_short(probe, &preflight))
             {
@@ -74,6 +79,26 @@ fn leak(probe: &Family<'_>, preflight: &Preflight<'_>) -> Option<(String, u64)> 
     })
 }
 
+/// The kind that the adapter did not watch during a preflight: polls do not see what comes and goes.
+fn not_watched(case: &Case<'_>, preflight: &Preflight<'_>) -> Option<Kind> {
+    let call = preflight.call;
+    if !case.requests.are_logged(Role::Adapter) || !case.requests.is_alone(call) {
+        return None;
+    }
+    let answered = preflight.events()[1];
+    let is_open = |exchange: &Exchange, kind: Kind| {
+        let ended = exchange.ended.as_ref().map_or(u64::MAX, |ended| ended.seq);
+        exchange.request.verb == "watch"
+            && exchange.request.kind() == Some(kind)
+            && exchange.sent.is_some()
+            && exchange.seq < answered
+            && call.invoked_seq < ended
+    };
+    let watched = |kind: &Kind| case.requests.of(Role::Adapter).any(|it| is_open(it, *kind));
+    let workloads = case.is_kueue().then_some(Kind::Workload);
+    [Kind::Pod].into_iter().chain(workloads).find(|kind| !watched(kind))
+}
+
 /// Whether there were less than 10 seconds between the probe's beginning and its end, or the
 /// answer.
 fn watched_too_short(probe: &Family<'_>, preflight: &Preflight<'_>) -> Option<String> {
@@ -90,7 +115,7 @@ mod tests {
     use rstest::rstest;
     use serde_json::json;
 
-    use crate::history::told::Told;
+    use crate::history::told::{ADAPTER, Told};
     use crate::history::{History, Kind};
     use crate::rules::tests::assert_verdict;
 
@@ -114,7 +139,22 @@ mod tests {
         told
     }
 
+    /// A preflight with these watches open, and with reads.
+    fn watching(kinds: &[Kind]) -> History {
+        let mut told = Told::kueue();
+        told.preflight();
+        for kind in kinds {
+            told.watches(ADAPTER, *kind);
+        }
+        told.lists(ADAPTER, Kind::Pod).lists(ADAPTER, Kind::Workload);
+        told.probe().probe_workload("False", "AdmissionGated").seconds(10).probe_goes();
+        told.proves().history()
+    }
+
     #[rstest]
+    #[case::by_watches(watching(&[Kind::Pod, Kind::Workload]), "pass")]
+    #[case::by_polls(watching(&[]), "proved without a watch of Pods")]
+    #[case::workloads_by_polls(watching(&[Kind::Pod]), "proved without a watch of Workloads")]
     #[case::by_the_rules(Told::kueue().is_proved().history(), "pass")]
     #[case::leaks_and_is_refused(
         probed("True", "QuotaReserved").refuses_because("PF-01").history(), "pass")]

@@ -3,8 +3,8 @@
 //! # What it says
 //! The probe would be admitted were it not gated: in Kueue mode its Workload carries the gate and
 //! says `QuotaReserved`=False with reason `AdmissionGated`, and the 10 seconds count from then. If
-//! that is not seen, the gate is unproved. The probe has a name that no object has, and is not in
-//! `List`.
+//! that is not seen, the gate is unproved. The probe is of the lowest priority, has a name that no object
+//! has, and is not in `List`.
 //!
 //! # Why it matters
 //! In a full or stopped queue a probe waits for reasons of its own, and its silence proves nothing.
@@ -41,6 +41,9 @@ fn judge(case: &Case<'_>) -> Verdict {
             if let Some((listed, seq)) = listed(case, probe) {
                 return Verdict::fail(listed, [seq]);
             }
+            if let Some((because, seqs)) = outranks(case, probe) {
+                return Verdict::fail(because, seqs);
+            }
             if !case.is_kueue() || !preflight.proved() {
                 continue;
             }
@@ -73,6 +76,21 @@ fn is_gated(workload: &Workload) -> bool {
     says && workload.gates().has_dispatch()
 }
 
+/// Whether a probe has a higher priority than an object's Workload, so that it could preempt it.
+fn outranks(case: &Case<'_>, probe: &Family<'_>) -> Option<(String, [u64; 2])> {
+    let priority =
+        |it: &Version| it.workload().map_or(0, |it| it.spec.priority.unwrap_or_default());
+    let highest =
+        probe.workloads.iter().filter_map(|it| it.first()).max_by_key(|it| priority(it))?;
+    let others = case.objects.iter().flat_map(|family| &family.workloads);
+    let lower = others.filter_map(|it| it.first()).find(|it| priority(it) < priority(highest))?;
+    let because = format!(
+        "the probe {} has a higher priority than a Workload of dispatch's",
+        probe.trainjob.name
+    );
+    Some((because, [highest.seq, lower.seq]))
+}
+
 /// Whether a probe has an object's name, or is in an answer of `List`.
 fn listed(case: &Case<'_>, probe: &Family<'_>) -> Option<(String, u64)> {
     let name = &probe.trainjob.name;
@@ -103,6 +121,17 @@ mod tests {
         told
     }
 
+    fn outranking() -> History {
+        let mut told = Told::kueue();
+        told.starts().preflight().probe().create(
+            Kind::Workload,
+            json!({"metadata": {"name": "probe", "namespace": "ns", "uid": "w",
+                "ownerReferences": [{"kind": "TrainJob", "name": "dispatch-probe-1",
+                    "uid": "uid-probe", "controller": true}]}, "spec": {"priority": 1}}),
+        );
+        told.refuses_because("PF-07").history()
+    }
+
     pub(super) fn never_gated() -> History {
         probed("Inadmissible").proves().history()
     }
@@ -117,6 +146,9 @@ mod tests {
         Told::kueue().preflight().probe().probe_workload("False", "AdmissionGated").seconds(3)
             .proves().history(),
         "was seen gated for 3.0 s only")]
+    #[case::of_a_low_priority(
+        Told::kueue().starts().is_proved().history(), "pass")]
+    #[case::it_could_preempt(outranking(), "has a higher priority than a Workload")]
     #[case::listed(
         probed("AdmissionGated").calls_with(Verb::List, json!({}))
             .answers(json!([{"name": "dispatch-probe-1"}])).history(),

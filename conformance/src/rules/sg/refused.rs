@@ -1,7 +1,8 @@
 //! SG-06: a refused object never runs.
 //!
 //! # What it says
-//! Where `Start` refuses what it created, the object is stopped and none of its pods ever runs.
+//! Where `Start` refuses what it created, the object is stopped and none of its pods ever runs. The
+//! refusal names each field, with the value that was written and the value that was found.
 //!
 //! # Why it matters
 //! The caller was told that there is no object. One that is left behind holds quota at best, and
@@ -11,6 +12,7 @@
 //! `Start` creates the object, is refused, and the `TrainJob` is there until the end.
 
 use dispatch_contract::ErrorKind;
+use serde_json::Value;
 
 use crate::history::{Call, EndedBy, Kind, Verb};
 use crate::rules::case::{Case, Family};
@@ -25,9 +27,17 @@ pub(in crate::rules) const SG_06: Judge = Judge {
     breaking: tests::left_behind,
 };
 
+/// The greatest length of a text that a message has to have whole.
+const SAID: usize = 64;
+
 fn judge(case: &Case<'_>) -> Verdict {
     let mut seen = false;
     for call in case.calls(Verb::Start).filter(|call| is_refusal(call)) {
+        if let Some(unnamed) = unnamed(case, call) {
+            let because =
+                format!("Start refused an object, and its message does not name {unnamed}");
+            return Verdict::fail(because, call.events());
+        }
         for family in created_by(case, call) {
             seen = true;
             let name = &family.trainjob.name;
@@ -58,6 +68,25 @@ fn judge(case: &Case<'_>) -> Verdict {
     Verdict::pass_if_seen(seen, "object that was created and refused")
 }
 
+/// A field that was not as it had been written, for which Start refused the object, and which its
+/// message does not name, or not with both values.
+fn unnamed(case: &Case<'_>, call: &Call) -> Option<String> {
+    let error = call.failed()?;
+    if !error.rules.iter().any(|rule| rule == "SG-03") {
+        return None;
+    }
+    let says = |value: &Option<Value>| match value {
+        Some(Value::String(text)) => text.len() > SAID || error.message.contains(text.as_str()),
+        Some(Value::Number(number)) => error.message.contains(&number.to_string()),
+        _ => true,
+    };
+    let all = super::read_back::differences(case, call);
+    let missing = all
+        .into_iter()
+        .find(|it| !(error.message.contains(&it.leaf) && says(&it.written) && says(&it.found)))?;
+    Some(missing.to_string())
+}
+
 fn is_refusal(call: &Call) -> bool {
     call.failed()
         .is_some_and(|error| matches!(error.kind, ErrorKind::Refused | ErrorKind::Deadline))
@@ -81,7 +110,8 @@ mod tests {
 
     use super::*;
     use crate::history::History;
-    use crate::history::told::{NAME, Told};
+    use crate::history::told::{ADAPTER, NAME, Told};
+    use crate::rules::sg::read_back::tests::created;
     use crate::rules::tests::assert_verdict;
 
     fn refused(kind: ErrorKind) -> Told {
@@ -94,7 +124,20 @@ mod tests {
         refused(ErrorKind::Refused).history()
     }
 
+    /// A label was changed, and the refusal says this.
+    fn said(message: &str) -> History {
+        let mut told = created(|it| it["metadata"]["labels"]["team"] = json!("blue"));
+        told.reads(ADAPTER, Kind::TrainJob, NAME).delete(Kind::TrainJob, NAME);
+        told.fails_by(ErrorKind::Refused, message, &["SG-03", "SG-06"]).history()
+    }
+
     #[rstest]
+    #[case::the_field_is_named(said("label team: written a, found blue"), "pass")]
+    #[case::the_field_is_not_named(
+        said("a label: a, not blue"),
+        "does not name metadata.labels[team]"
+    )]
+    #[case::a_value_is_not_named(said("the label team is another one: a"), "does not name")]
     #[case::stopped(
         refused(ErrorKind::Refused).delete(Kind::TrainJob, NAME).history(), "pass")]
     #[case::being_deleted(

@@ -2,7 +2,7 @@
 //!
 //! # What it says
 //! In Kueue mode `Start` succeeds only once the object's Workload, found by its owner's UID, carries
-//! the gate and lists the configured `AdmissionCheck`.
+//! the gate and lists the configured `AdmissionCheck`, both at one time.
 //!
 //! # Why it matters
 //! Kueue ignores the gate unless its feature gate is on, and an object in a queue without the check
@@ -39,14 +39,21 @@ fn judge(case: &Case<'_>) -> Verdict {
             let workloads = case.history.workloads_of(uid).into_iter();
             workloads.flat_map(Trail::versions).filter(|version| version.order <= order)
         };
-        let is = |test: fn(&Version, &str) -> bool| versions().any(|version| test(version, check));
+        // Opened meanwhile, it was as it has to be before.
+        let opened = |trail: &Trail| {
+            trail.at(order).and_then(Version::trainjob).is_some_and(|it| it.is_opened())
+        };
+        if case.history.object(uid).is_some_and(opened) {
+            continue;
+        }
+        let carries = |it: &Version| it.workload().is_some_and(|it| it.gates().has_dispatch());
+        let lists = |it: &Version| it.workload().is_some_and(|it| it.check(check).is_some());
         let lacks = match () {
             () if versions().next().is_none() => "before its Workload was there",
-            () if !is(|it, _| it.workload().is_some_and(|it| it.gates().has_dispatch())) => {
-                "though its Workload had not carried the gate"
-            }
-            () if !is(|it, check| it.workload().is_some_and(|it| it.check(check).is_some())) => {
-                "though its Workload had not listed the check"
+            () if !versions().any(carries) => "though its Workload had not carried the gate",
+            () if !versions().any(lists) => "though its Workload had not listed the check",
+            () if !versions().any(|it| carries(it) && lists(it)) => {
+                "though its Workload had lost the gate before it listed the check"
             }
             () => continue,
         };
@@ -121,7 +128,12 @@ mod tests {
     #[case::no_workload(start(|_| {}).history(), "before its Workload was there")]
     #[case::without_the_check(without_the_check(), "had not listed the check")]
     #[case::never_gated(never_gated(), "had not carried the gate")]
-    #[case::gated_at_first(ungated(), "pass")]
+    #[case::gated_at_first(ungated(), "had lost the gate before it listed the check")]
+    #[case::opened_before_it_is_answered(
+        start(|it| {
+            it.create_workload().lists_check().opens_gate().ungates();
+        }).history(),
+        "pass")]
     #[case::a_gap(start(|_| {}).gap(Some(Kind::Workload)).history(), "inconclusive")]
     fn start_waits_for_gate_and_check(#[case] history: History, #[case] expected: &str) {
         assert_verdict("SG-05", &history, expected);

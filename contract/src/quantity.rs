@@ -10,7 +10,7 @@ use serde_json::Value;
 const NANO: i32 = -9;
 
 /// Whether both are quantities, of the same value.
-pub(super) fn equal(one: &Value, other: &Value) -> bool {
+pub fn equal(one: &Value, other: &Value) -> bool {
     match (nanos(one), nanos(other)) {
         (Some(one), Some(other)) => one == other,
         _ => false,
