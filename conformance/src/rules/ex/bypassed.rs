@@ -18,6 +18,7 @@
 
 use std::collections::BTreeMap;
 
+use dispatch_contract::resources::JobSet;
 use dispatch_contract::{StatusAnswer, names};
 use jiff::SignedDuration;
 use serde::Deserialize;
@@ -107,7 +108,7 @@ fn jobset_of<'c>(case: &'c Case<'_>, family: &Family<'_>, pod: &Trail) -> Option
 /// Whether a `JobSet` was suspended and resumed after one pod came and before another.
 fn was_resumed_between(family: &Family<'_>, uid: &str, first: &Trail, later: &Trail) -> bool {
     let Some(jobset) = family.jobsets.iter().find(|jobset| jobset.uid == uid) else { return false };
-    let suspended = |version: &Version| version.jobset().is_some_and(|it| it.is_suspended());
+    let suspended = |version: &Version| version.jobset().is_some_and(JobSet::is_suspended);
     let between = jobset.between(first.created(), later.created());
     let Some(born) = first.first() else { return false };
     let mut after = between.iter().skip_while(|version| !suspended(version));

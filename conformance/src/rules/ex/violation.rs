@@ -159,7 +159,7 @@ pub(super) fn unnamed(case: &Case<'_>, family: &Family<'_>) -> Option<(String, V
             let workload = it.at(from).and_then(Version::workload);
             workload.is_some_and(|it| it.is("Admitted") && !it.is("Evicted"))
         };
-        if !family.workloads.iter().any(|it| admitted(it)) {
+        if !family.workloads.iter().any(admitted) {
             return None;
         }
         let trainjob = family.trainjob.at(from)?.trainjob()?;
@@ -172,8 +172,8 @@ pub(super) fn unnamed(case: &Case<'_>, family: &Family<'_>) -> Option<(String, V
         let numbers = [count, carried(pod)];
         let named = answer.violations.iter().any(|violation| {
             let message = &violation.message;
-            let has = |text: &Option<&str>| text.is_none_or(|text| message.contains(text));
-            message.contains(&pod.name) && numbers.iter().all(has)
+            let has = |text: Option<&str>| text.is_none_or(|text| message.contains(text));
+            message.contains(&pod.name) && numbers.into_iter().all(has)
         });
         let because = format!(
             "{} was admitted, its pod {} carried {} and its count was {}, and Status did not name it",

@@ -133,7 +133,7 @@ impl Compared {
         match (written, found) {
             // Webhooks decode and encode the object, and leave out what is empty.
             (_, None | Some(Value::Null)) if is_empty(written) => {
-                self.is_open |= !written.is_null()
+                self.is_open |= !written.is_null();
             }
             (_, Some(found)) if found == written => {}
             _ if is_cut_off(written) => self.is_open = true,

@@ -11,6 +11,8 @@
 //! # A history that breaks it
 //! `Start` succeeds, and until then no version of the Workload lists the check.
 
+use dispatch_contract::resources::TrainJob;
+
 use crate::history::{Kind, Trail, Verb, Version};
 use crate::rules::case::Case;
 use crate::rules::{Judge, Verdict};
@@ -41,7 +43,7 @@ fn judge(case: &Case<'_>) -> Verdict {
         };
         // Opened meanwhile, it was as it has to be before.
         let opened = |trail: &Trail| {
-            trail.at(order).and_then(Version::trainjob).is_some_and(|it| it.is_opened())
+            trail.at(order).and_then(Version::trainjob).is_some_and(TrainJob::is_opened)
         };
         if case.history.object(uid).is_some_and(opened) {
             continue;
