@@ -351,13 +351,20 @@ impl<'a> Requests<'a> {
             .any(|(it, overlaps)| it.invoked.call == call.invoked.call && !overlaps)
     }
 
-    /// The requests of an adapter that reached the proxy while a call was under way.
-    pub(super) fn during(&self, call: &Call) -> &'a [Exchange] {
+    /// The requests of the adapter that is called which reached the proxy while the call was under
+    /// way; those of others, which come at the same time, are left out.
+    pub(super) fn during(&self, call: &Call) -> impl DoubleEndedIterator<Item = &'a Exchange> {
         let all = self.history.requests();
         let from = all.partition_point(|it| it.seq <= call.invoked_seq);
         let to = call.answered.as_ref().map_or(u64::MAX, |answered| answered.seq);
         let to = all.partition_point(|it| it.seq < to);
-        &all[from..to.max(from)]
+        let adapter = Self::adapter_of(call);
+        all[from..to.max(from)].iter().filter(move |it| it.request.from == adapter)
+    }
+
+    /// The adapter that a call was made to.
+    fn adapter_of(call: &Call) -> Subject {
+        Subject { role: Role::Adapter, replica: called(call) }
     }
 }
 

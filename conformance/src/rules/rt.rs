@@ -86,8 +86,7 @@ fn names_the_right(case: &Case<'_>) -> Verdict {
     }
     let mut seen = false;
     for call in case.history.calls().iter().filter(|call| case.requests.is_alone(call)) {
-        let own =
-            || case.requests.during(call).iter().filter(|it| it.request.from.role == Role::Adapter);
+        let own = || case.requests.during(call);
         // What a call tells its caller of: a write, or the request after which it could not go on.
         let is_told = |exchange: &&Exchange| {
             let last = own().next_back().is_some_and(|last| last.seq == exchange.seq);

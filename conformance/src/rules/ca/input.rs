@@ -129,7 +129,7 @@ fn created(case: &Case<'_>, call: &Call) -> Option<u64> {
             && !request.is_dry_run()
     };
     if case.requests.is_alone(call)
-        && let Some(create) = case.requests.during(call).iter().find(is_create)
+        && let Some(create) = case.requests.during(call).find(is_create)
     {
         return Some(create.seq);
     }

@@ -164,7 +164,7 @@ fn past_its_gate(
     if !case.requests.is_alone(call) {
         return None;
     }
-    let write = case.requests.during(call).iter().find(is_its)?;
+    let write = case.requests.during(call).find(is_its)?;
     let kind = write.request.kind().map_or("", Kind::as_str);
     Some((format!("sent a {} of the {kind}", write.request.verb), Some(write.seq)))
 }

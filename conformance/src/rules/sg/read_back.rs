@@ -126,7 +126,7 @@ fn started<'a>(case: &'a Case<'a>) -> impl Iterator<Item = Started<'a>> {
         let answered = call.answered.as_ref()?.seq;
         // Of one that another call created, everything that this call read.
         let after = create.sent.as_ref()?.seq.max(call.invoked_seq);
-        let from = case.requests.during(call).first()?.request.from;
+        let from = case.requests.during(call).next()?.request.from;
         Some(Started {
             call,
             trainjob,
@@ -181,7 +181,7 @@ pub(super) mod tests {
 
     use super::*;
     use crate::history::History;
-    use crate::history::told::{ADAPTER, NAME, Told, UID, ask, start_input};
+    use crate::history::told::{ADAPTER, CONTROLLER, NAME, Told, UID, ask, start_input};
     use crate::rules::tests::assert_verdict;
 
     /// A webhook changes the object as it is created; and Start reads it.
@@ -233,6 +233,27 @@ pub(super) mod tests {
         succeeds(read(&mut told))
     }
 
+    /// The first request while a repeated Start is under way is the controller's, and about
+    /// something else.
+    fn the_controller_asks_first() -> History {
+        let mut told = created(|_| {});
+        read(&mut told).answers(json!({"name": NAME, "uid": UID}));
+        told.calls_with(Verb::Start, start_input());
+        told.request(ask(CONTROLLER, "list", Kind::Pod, "")).sent();
+        succeeds(read(&mut told))
+    }
+
+    /// The controller reads the object while a repeated Start is under way, and the adapter does
+    /// not.
+    fn only_the_controller_reads() -> History {
+        let mut told = created(|_| {});
+        read(&mut told).answers(json!({"name": NAME, "uid": UID}));
+        told.calls_with(Verb::Start, start_input());
+        told.reads(CONTROLLER, Kind::TrainJob, NAME);
+        told.request(ask(ADAPTER, "list", Kind::Pod, "")).sent();
+        succeeds(&mut told)
+    }
+
     fn mended_meanwhile() -> History {
         let mut told = created(relabel);
         read(&mut told).trainjob(|it| it["metadata"]["labels"]["team"] = json!("a"));
@@ -251,6 +272,11 @@ pub(super) mod tests {
         "pass")]
     #[case::mended_meanwhile(mended_meanwhile(), "pass")]
     #[case::again(again(|_| {}), "pass")]
+    #[case::the_controller_asks_first(the_controller_asks_first(), "pass")]
+    #[case::only_the_controller_reads(
+        only_the_controller_reads(),
+        "without reading the object back"
+    )]
     #[case::again_after_it_was_opened(
         again(|told| { told.opens_gate().raises(1); }), "pass")]
     #[case::no_requests(Told::kueue().starts().history(), "n/a: no request of the adapter's")]

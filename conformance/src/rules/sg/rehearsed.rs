@@ -37,8 +37,7 @@ fn judge(case: &Case<'_>) -> Verdict {
     let mut seen = false;
     let mut open = None;
     for call in case.calls(Verb::Start).filter(|call| case.requests.is_alone(call)) {
-        let creates: Vec<_> =
-            case.requests.during(call).iter().filter(|it| is_create(it)).collect();
+        let creates: Vec<_> = case.requests.during(call).filter(|it| is_create(it)).collect();
         for create in creates.iter().filter(|it| !it.request.is_dry_run() && it.sent.is_some()) {
             seen = true;
             let name = create.request.name.as_deref().unwrap_or_default();

@@ -133,7 +133,7 @@ fn written_to<'c>(case: &'c Case<'_>, family: &Family<'_>, call: &Call) -> Optio
         };
         its && request.from.role == Role::Adapter && request.is_write() && !request.is_dry_run()
     };
-    case.requests.during(call).iter().find(is_its)
+    case.requests.during(call).find(is_its)
 }
 
 /// Whether nothing that can be written of the object changed in this time.
