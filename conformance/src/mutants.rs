@@ -35,6 +35,13 @@ pub struct Mutant {
     pub parts: fn(&Environment) -> Parts,
 }
 
+impl Mutant {
+    /// What it stands in for, in a word.
+    pub fn is(&self) -> &'static str {
+        "controller"
+    }
+}
+
 /// Every broken controller.
 pub const MUTANTS: &[Mutant] = &[
     blind_to_pods::MUTANT,

@@ -9,6 +9,7 @@ mod describe;
 mod group;
 mod judged;
 mod junit;
+mod matrix;
 mod mutants;
 mod plain;
 mod status;
@@ -21,6 +22,7 @@ pub use console::{Header, explain_rule, explain_scenario, header, list, scenario
 pub use group::{Group, group};
 pub use judged::{Failure, Judged, judge};
 pub use junit::junit;
+pub use matrix::mutants_json;
 pub use mutants::{Catch, MutantReport, REFERENCE, mutant_row, mutants_exit_code, mutants_summary};
 pub use plain::plain;
 pub use status::{Longest, Status, passed, progress, status};

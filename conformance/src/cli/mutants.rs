@@ -14,7 +14,7 @@ use super::play::{
     self, Audience, Item, Left, OnCluster, bring_up, end, lead, leave, play_all, writable,
 };
 use super::scenarios::{self, Source};
-use super::terminal::{Meanwhile, say};
+use super::terminal::{Meanwhile, print, say};
 use crate::cluster::local::Running;
 use crate::exit_code::ExitCode;
 use crate::mutants::{self, CANARY, Mutant};
@@ -34,7 +34,7 @@ pub(super) struct Arguments {
     /// ended afterwards.
     #[arg(long, default_value = "default")]
     name: String,
-    /// The folder for histories. A new one under results/ unless given.
+    /// The folder for histories and mutants.json. A new one under results/ unless given.
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
     /// Play this many scenarios at a time. Those that have to be alone on the cluster come last, one
@@ -72,15 +72,19 @@ pub(super) async fn run(arguments: Arguments) -> ExitCode {
         Ok(led) => led,
         Err(code) => return code,
     };
+    print(&first_line(&asked, &cluster));
     let mut console = Console::new(&asked, &cluster);
     let left = trials(&asked, (&cluster, &proxied), &interrupts, &mut console).await;
+    let versions = Host::versions(&cluster);
     end(proxied, &cluster).await;
     leave(cluster, &left.leaving).await;
     let reports = console.finished();
-    match interrupts.seen() {
+    let found = match interrupts.seen() {
         Some(interruption) => play::code_of(interruption),
         None => report::mutants_exit_code(&reports),
-    }
+    };
+    let table = report::mutants_json(&reports, &versions, &asked.results);
+    play::keep(&asked.results.join("mutants.json"), table, found)
 }
 
 /// Everything that can be refused before a cluster is touched.
@@ -96,6 +100,14 @@ fn ask(arguments: Arguments) -> Result<Asked, ExitCode> {
     let scenarios = scenarios.into_iter().map(Arc::new).collect();
     let at_once = play::at_once(arguments.parallel);
     Ok(Asked { run, wanted, scenarios, results, at_once })
+}
+
+fn first_line(asked: &Asked, host: &dyn Host) -> String {
+    let (versions, cluster) = (play::versions(host), host.kind());
+    let (broken, at_once) = (asked.wanted.len(), asked.at_once);
+    format!(
+        "{broken} broken subjects and the reference on {cluster} ({versions}), {at_once} at a time"
+    )
 }
 
 /// Judges the canary, and everything else once that was caught.

@@ -4,6 +4,7 @@ mod board;
 mod cases;
 mod cluster;
 mod one;
+mod results;
 mod schedule;
 
 #[cfg(test)]
@@ -27,8 +28,9 @@ use board::{Board, Tell};
 use schedule::Schedule;
 
 pub(super) use cases::{asks_for, asks_for_case};
-pub(super) use cluster::{bring_up, code_of, end, interrupts, lead, leave};
+pub(super) use cluster::{bring_up, code_of, end, interrupts, lead, leave, versions};
 pub(super) use one::OnCluster;
+pub(super) use results::{keep, writable};
 
 /// How many scenarios are played at once for each core, unless said otherwise: most of the time a
 /// scenario waits for the cluster's controllers.
@@ -276,17 +278,4 @@ impl<'a, N: Iterator<Item = u32>> Show<'a, N> {
         let reports = reports.into_iter().map(|(_, report)| report).collect();
         audience.ended(item, Group { reports, not_played });
     }
-}
-
-/// Makes the folder for the results, and makes sure that it can be written to.
-pub(super) fn writable(folder: &Path) -> Result<(), ExitCode> {
-    let probe = folder.join(".writable");
-    let tried = fs_err::create_dir_all(folder)
-        .and_then(|()| fs_err::write(&probe, b"."))
-        .and_then(|()| fs_err::remove_file(&probe));
-    tried.map_err(|error| {
-        say(&format!("error: the results cannot be written: {error}"));
-        say("name another folder with --report");
-        ExitCode::Environment
-    })
 }

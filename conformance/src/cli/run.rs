@@ -88,7 +88,7 @@ pub(super) async fn run(arguments: Arguments) -> ExitCode {
     };
     print(&first_line(&asked, &cluster));
     let items = items(&asked);
-    let mut console = Console::new(report_of(&asked, &cluster), begun);
+    let mut console = Console::new(report_of(&asked, &cluster), Instant::now());
     let (host, run, time_scale) = (&cluster, asked.run.as_str(), asked.time_scale);
     let player = OnCluster { host, proxied: &proxied, run, time_scale, interrupts: &interrupts };
     let left =
@@ -171,13 +171,12 @@ fn only(filters: &[String], id: &str) -> Vec<String> {
 }
 
 fn first_line(asked: &Asked, host: &dyn Host) -> String {
-    let versions = host.versions().into_iter().map(|(name, version)| format!("{name} {version}"));
     report::header(&Header {
         count: asked.scenarios.len(),
         times: asked.repeat,
         at_once: asked.at_once,
         cluster: host.kind(),
-        versions: &versions.collect::<Vec<_>>().join(", "),
+        versions: &play::versions(host),
         mutant: asked.mutant.as_deref(),
     })
 }
@@ -246,22 +245,5 @@ impl Audience for Console {
 /// Writes the report and says how the run went.
 fn finish(report: &RunReport, results: &Path) -> ExitCode {
     print(report::summary(report).trim_end());
-    let file = results.join("junit.xml");
-    let written = report::junit(report)
-        .map_err(std::io::Error::other)
-        .and_then(|xml| fs_err::write(&file, xml));
-    match written {
-        Ok(()) => {
-            print(&format!("report: {}", file.display()));
-            report.exit_code()
-        }
-        Err(error) => {
-            say(&format!("error: the report cannot be written: {error}"));
-            // A broken rule stays the answer; the lost report must not hide it.
-            match report.exit_code() {
-                ExitCode::Conformant | ExitCode::Inconclusive => ExitCode::Environment,
-                code => code,
-            }
-        }
-    }
+    play::keep(&results.join("junit.xml"), report::junit(report), report.exit_code())
 }

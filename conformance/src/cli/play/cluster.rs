@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::cli::terminal::{Lines, chain, complain, say, settle, transient};
 use crate::cluster::local::{Options, Ownership, Running, take_up_or_start};
 use crate::exit_code::ExitCode;
-use crate::run::{self, Interruption, Interrupts, Leaving, Proxied};
+use crate::run::{self, Host, Interruption, Interrupts, Leaving, Proxied};
 use crate::scenario::Scenario;
 
 /// Takes up the cluster of this name, or starts one.
@@ -77,6 +77,12 @@ pub(in crate::cli) async fn leave(cluster: Running, leaving: &[Leaving]) {
         }
     }
     cluster.shut_down().await;
+}
+
+/// The version of each component, for people.
+pub(in crate::cli) fn versions(host: &dyn Host) -> String {
+    let versions = host.versions().into_iter().map(|(name, version)| format!("{name} {version}"));
+    versions.collect::<Vec<_>>().join(", ")
 }
 
 /// Listens for what interrupts a run.
