@@ -128,7 +128,7 @@ fn step_outcome(
     let place = line(scenario.steps.get(step.index).map(|it| (it.place.line, &it.text)));
     if let Some(rule) = step.rule {
         let because = format!("{place}: {}", step.why);
-        let verdict = Verdict::Fail { because, events: vec![event] };
+        let verdict = Verdict::fail(because, [event]);
         match judgements.iter_mut().find(|judgement| judgement.rule == rule) {
             // The judge's own proof says more than a deadline.
             Some(judgement) if judgement.verdict.is_fail() => {}
@@ -152,7 +152,7 @@ fn line(line: Option<(usize, &String)>) -> String {
 }
 
 fn broken_rule(history: &History, judgement: &Judgement) -> Option<Failure> {
-    let Verdict::Fail { because, events } = &judgement.verdict else { return None };
+    let Verdict::Fail { because, events, .. } = &judgement.verdict else { return None };
     let title = judgement.rule.rule().map_or("", |rule| rule.title);
     let mut failure = failure(history, title.to_owned(), because, events);
     failure.rule = Some(judgement.rule);

@@ -42,7 +42,7 @@ fn overlap() -> (History, Vec<u64>) {
 fn failed() -> ScenarioReport {
     let (history, events) = overlap();
     let because = "the check was set Ready while pod-1 of the previous execution was Terminating";
-    let verdict = Verdict::Fail { because: because.to_owned(), events: events.clone() };
+    let verdict = Verdict::fail(because, events.iter().copied());
     let judged = Judged {
         overall: Overall::Fail {
             rules: vec![rule("RG-04"), rule("EX-02")],

@@ -18,7 +18,7 @@ pub(super) fn assert_verdict(rule: &str, history: &History, expected: &str) {
     let found = judgements.iter().find(|judgement| judgement.rule.as_str() == rule).unwrap();
     let found = match &found.verdict {
         Verdict::Pass => "pass".to_owned(),
-        Verdict::Fail { because, events } => {
+        Verdict::Fail { because, events, .. } => {
             assert!(!events.is_empty(), "{rule} is broken by no event: {because}");
             format!("fail: {because}")
         }

@@ -15,6 +15,9 @@ pub enum Verdict {
         because: String,
         /// The numbers of the events that prove it.
         events: Vec<u64>,
+        /// The rules of which this break says the same in other words: where one of them is broken
+        /// too, that is the cause.
+        echoes: &'static [&'static str],
     },
     /// The history does not say.
     Inconclusive {
@@ -29,8 +32,24 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    pub(super) fn fail(because: impl Into<String>, events: impl IntoIterator<Item = u64>) -> Self {
-        Self::Fail { because: because.into(), events: events.into_iter().collect() }
+    pub(crate) fn fail(because: impl Into<String>, events: impl IntoIterator<Item = u64>) -> Self {
+        Self::Fail { because: because.into(), events: events.into_iter().collect(), echoes: &[] }
+    }
+
+    /// As [`Verdict::fail`], of a break that says the same as that of other rules.
+    pub(super) fn echo(
+        because: impl Into<String>,
+        events: impl IntoIterator<Item = u64>,
+        echoes: &'static [&'static str],
+    ) -> Self {
+        Self::Fail { because: because.into(), events: events.into_iter().collect(), echoes }
+    }
+
+    fn echoes(&self) -> &'static [&'static str] {
+        match self {
+            Self::Fail { echoes, .. } => echoes,
+            _ => &[],
+        }
     }
 
     pub(super) fn inconclusive(why: impl Into<String>) -> Self {
@@ -151,14 +170,22 @@ fn open(outcome: &Outcome) -> Option<String> {
 }
 
 /// The broken rules, the likely cause first: those that no other broken rule brings about, each
-/// group in the order of the events that prove it.
+/// group in the order of the events that prove it. One whose break says the same as that of another
+/// broken rule comes after that, and brings nothing about.
 pub fn causes_first(judgements: &[Judgement]) -> Vec<&Judgement> {
     let mut broken: Vec<_> = judgements.iter().filter(|it| it.verdict.is_fail()).collect();
     let brings_about = |rule: &str| {
         JUDGES.iter().find(|judge| judge.rule == rule).map_or(&[][..], |judge| judge.brings_about)
     };
     let rules: Vec<_> = broken.iter().map(|judgement| judgement.rule.as_str()).collect();
-    let causes = |rule: &str| rules.iter().filter(|it| brings_about(it).contains(&rule)).count();
+    let is_echo = |it: &Judgement| it.verdict.echoes().iter().any(|rule| rules.contains(rule));
+    let own: Vec<_> = broken.iter().filter(|it| !is_echo(it)).map(|it| it.rule.as_str()).collect();
+    let echoes: Vec<_> =
+        broken.iter().filter(|it| is_echo(it)).map(|it| it.rule.as_str()).collect();
+    let causes = |rule: &str| {
+        let brought = own.iter().filter(|it| brings_about(it).contains(&rule)).count();
+        brought + usize::from(echoes.contains(&rule))
+    };
     broken.sort_by_key(|judgement| {
         (causes(judgement.rule.as_str()), judgement.verdict.first_event())
     });
@@ -238,6 +265,18 @@ mod tests {
         let broken = [judged("RG-04", Verdict::Pass), judged("CA-01", Verdict::fail("x", [3]))];
         let overall = overall(&[rule("RG-04")], &broken, &[], &[]);
         assert_eq!(overall, Overall::Fail { rules: vec![rule("CA-01")], because: Vec::new() });
+    }
+
+    #[test]
+    fn what_says_the_same_in_other_words_is_named_after_it() {
+        let echo = |rules| Verdict::echo("the same", [1], rules);
+        let order = |judgements: &[Judgement]| -> Vec<String> {
+            causes_first(judgements).iter().map(|it| it.rule.to_string()).collect()
+        };
+        let broken = judged("RG-01", Verdict::fail("the cause", [2]));
+        assert_eq!(order(&[judged("RG-06", echo(&["RG-01"])), broken.clone()]), ["RG-01", "RG-06"]);
+        // It is a cause of its own where the other rule is kept.
+        assert_eq!(order(&[judged("RG-06", echo(&["RG-12"])), broken]), ["RG-06", "RG-01"]);
     }
 
     #[test]

@@ -51,9 +51,9 @@ fn judge(case: &Case<'_>) -> Verdict {
         seen = true;
         match known.check(case, exchange, kind) {
             Ok(()) => {}
-            Err(Flaw::Broken { why, seen }) => {
+            Err(Flaw::Broken { why, seen, echoes }) => {
                 let because = format!("{} {why}", said(exchange, kind));
-                return Verdict::fail(because, seen.into_iter().chain([exchange.seq]));
+                return Verdict::echo(because, seen.into_iter().chain([exchange.seq]), echoes);
             }
             Err(Flaw::Unknown(why)) => open = Some(format!("{} {why}", said(exchange, kind))),
         }
@@ -67,13 +67,13 @@ fn judge(case: &Case<'_>) -> Verdict {
 /// What stands against a write.
 enum Flaw {
     /// It breaks the rule, as these events show too.
-    Broken { why: String, seen: Option<u64> },
+    Broken { why: String, seen: Option<u64>, echoes: &'static [&'static str] },
     /// It cannot be said.
     Unknown(String),
 }
 
 fn broken(why: impl Into<String>, seen: Option<&Version>) -> Flaw {
-    Flaw::Broken { why: why.into(), seen: seen.map(|version| version.seq) }
+    Flaw::Broken { why: why.into(), seen: seen.map(|version| version.seq), echoes: &[] }
 }
 
 fn said(exchange: &Exchange, kind: Kind) -> String {
@@ -118,25 +118,25 @@ impl<'c, 'a> Known<'c, 'a> {
         let asks = Asks::of(&exchange.request);
         let wrong = match kind {
             Kind::Workload => self.wrong_ready(case, exchange, (trail, version), &asks),
-            _ => wrong_raise(version, &asks).map(str::to_owned),
+            _ => wrong_raise(version, &asks).map(|why| (why.to_owned(), &["RG-04"][..])),
         };
         match wrong {
-            Some(why) => {
+            Some((why, echoes)) => {
                 let why = format!("carried version {}, in which {why}", version.order);
-                Err(broken(why, Some(version)))
+                Err(Flaw::Broken { why, seen: Some(version.seq), echoes })
             }
             None => Ok(()),
         }
     }
 
-    /// What stands against a Ready that was decided from this version.
+    /// What stands against a Ready that was decided from this version, and the rules that say so too.
     fn wrong_ready(
         &self,
         case: &Case<'a>,
         exchange: &Exchange,
         (trail, version): (&'a Trail, &'a Version),
         asks: &Asks,
-    ) -> Option<String> {
+    ) -> Option<(String, &'static [&'static str])> {
         let sets = |check: &&String| case.checks.contains(check.as_str());
         let ready = asks.checks.iter().filter(|(_, state)| state == "Ready").map(|(name, _)| name);
         let check = ready
@@ -146,17 +146,19 @@ impl<'c, 'a> Known<'c, 'a> {
             return None;
         }
         if case::check_state(version, check) != Some(&CheckState::Pending) {
-            return Some(format!("the check {check} was not Pending (RG-01)"));
+            return Some((format!("the check {check} was not Pending (RG-01)"), &["RG-01"]));
         }
         if let Some(Err(against)) = version.workload().map(case::may_act) {
-            return Some(format!("{against} (RG-01)"));
+            return Some((format!("{against} (RG-01)"), &["RG-01", "RG-08"]));
         }
         match self.claims.get(trail.uid.as_str()).map(|claimed| claimed.claim) {
             Some(Claim::ThroughAnother { by }) => {
-                return Some(format!("it is owned by {} {} (RG-03)", by.kind, by.name));
+                let why = format!("it is owned by {} {} (RG-03)", by.kind, by.name);
+                return Some((why, &["RG-03"]));
             }
             Some(Claim::Unread) => {
-                return Some("its owner has dispatch's name, and nobody saw it (RG-03)".to_owned());
+                let why = "its owner has dispatch's name, and nobody saw it (RG-03)".to_owned();
+                return Some((why, &["RG-03"]));
             }
             _ => {}
         }
@@ -165,7 +167,10 @@ impl<'c, 'a> Known<'c, 'a> {
         let was_open = |version: &Version| version.trainjob().is_some_and(is_open);
         let first = family.trainjob.at(version.order).into_iter();
         let mut since = first.chain(family.trainjob.between(version.order, until));
-        let closed = || format!("its TrainJob {} was not open (RG-12)", family.trainjob.name);
+        let closed = || {
+            let why = format!("its TrainJob {} was not open (RG-12)", family.trainjob.name);
+            (why, &["RG-12"][..])
+        };
         (!since.any(was_open)).then(closed)
     }
 }
