@@ -4,11 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Played;
+use super::steps::pattern;
 use crate::history::{Asks, Exchange, History, Request, What, read_file};
 use crate::proxy::Pattern;
 use crate::scenario::{
-    Action, Deed, Fault, FaultName, FaultTimes, InTurn, JobName, Mark, RequestPattern, Scenario,
-    Setting,
+    Action, Deed, Fault, FaultName, FaultTimes, InTurn, Mark, RequestPattern, Scenario, Setting,
 };
 
 /// The id of the case that is played first, without the fault.
@@ -41,11 +41,11 @@ fn of_history(scenario: &Scenario, reference: &History) -> Vec<Case> {
     let (from, until) = window(scenario, index, &in_turn.name, reference);
     let names: BTreeMap<_, _> =
         reference.jobs().map(|job| (job.job.clone(), job.name.clone())).collect();
-    let pattern = super::steps::proxied(&in_turn.at, &names);
+    let asked = pattern(&in_turn.at, &names);
     let mut seen = BTreeSet::new();
     let mut cases = Vec::new();
     for exchange in reference.requests() {
-        if !is_one_of(exchange, in_turn, &pattern) || !(from..until).contains(&exchange.seq) {
+        if !is_one_of(exchange, in_turn, &asked) || !(from..until).contains(&exchange.seq) {
             continue;
         }
         let kind = kind(&exchange.request);
@@ -137,14 +137,6 @@ fn sets(request: &Request) -> Vec<Setting> {
     let marks = [(asks.opened, Mark::Opened), (asks.held, Mark::Held), (asks.ended, Mark::Ended)];
     sets.extend(marks.into_iter().filter(|(is, _)| *is).map(|(_, mark)| Setting::Mark(mark)));
     sets
-}
-
-/// A job's name as patterns want it: what the scenario calls it, to what the cluster calls it.
-pub(super) type JobNames = BTreeMap<String, String>;
-
-/// The cluster's name of a job, where it is known.
-pub(super) fn name_of<'a>(names: &'a JobNames, job: &JobName) -> Option<&'a String> {
-    names.get(job.as_str())
 }
 
 #[cfg(test)]

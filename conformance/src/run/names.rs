@@ -5,8 +5,13 @@
 
 use ulid::Ulid;
 
+use std::collections::BTreeMap;
+
 use crate::kubelet::NodeSet;
 use crate::scenario::Priority;
+
+/// The names of a scenario's jobs in the cluster, by what the scenario calls them.
+pub(super) type JobNames = BTreeMap<String, String>;
 
 /// The names of one scenario's objects.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,9 +10,9 @@ use dispatch_contract::{Entropy, ObjectName};
 use kube::Client;
 use tokio::time::timeout;
 
-use super::case::JobNames;
 use super::error::{RunError, StepError};
 use super::fixture::{self, Access, PrivateFolder, Rights, Token};
+use super::names::JobNames;
 use super::observer::Progress;
 use super::proxied::{Proxied, Taps};
 use super::record::{Notes, Record};

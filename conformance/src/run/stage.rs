@@ -13,6 +13,7 @@ use super::case::Case;
 use super::error::{RunError, StepError};
 use super::fixture::PrivateFolder;
 use super::host::Frozen;
+use super::names::JobNames;
 use super::proxied::Taps;
 use super::record::Record;
 use super::subjects::Subjects;
@@ -41,7 +42,7 @@ pub(super) struct Stage<'a> {
     pub(super) jobs: BTreeMap<JobName, Job>,
     /// The names that jobs get in the cluster, by what the scenario calls them: known before they
     /// are made, so that a fault can wait for the very first request.
-    pub(super) job_names: BTreeMap<String, String>,
+    pub(super) job_names: JobNames,
     /// Everybody whose requests pass the proxy.
     pub(super) taps: Taps,
     /// The faults that are in place, on each tap.

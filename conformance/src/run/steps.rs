@@ -16,7 +16,7 @@ use super::stage::Stage;
 use crate::history::{StepBegan, StepEnded, StepFailed, What};
 use crate::scenario::{Action, Step};
 
-pub(super) use fault::pattern as proxied;
+pub(super) use fault::pattern;
 
 /// How the steps of a scenario ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,6 +95,6 @@ async fn one(
             fault::go_on(stage, fault);
             Ok(())
         }
-        Action::InTurn(in_turn) => fault::in_turn(stage, in_turn),
+        Action::InTurn(_) => fault::in_turn(stage),
     }
 }

@@ -1,5 +1,7 @@
 //! The one evaluator of facts: what is so at a point of a history.
 
+mod requests;
+
 use dispatch_contract::resources::{Conditions, TrainJob, Workload};
 use dispatch_contract::{AdmissionCount, names};
 use k8s_openapi::api::core::v1::Pod;
@@ -9,8 +11,6 @@ use super::{
     AdmissionIs, CalledFact, EndAs, Fact, JobName, JobSetFact, PodFact, PreflightVerdict,
     ProcessFact, ProcessIs, RunningFact, Target, TargetKind, TrainJobFact, WorkloadFact,
 };
-mod requests;
-
 use crate::history::{
     CallOutcome, Event, History, Kind, Object, Subject, SubjectChange, Trail, Verb, Version, What,
 };

@@ -20,7 +20,7 @@ use dispatch_contract::resources::{CheckState, Workload};
 use dispatch_contract::{State, StatusAnswer};
 use serde::Deserialize;
 
-use crate::history::{Kind, Trail, Verb, Version};
+use crate::history::{Call, Kind, Trail, Verb, Version};
 use crate::rules::case::{Case, Family};
 use crate::rules::{Judge, Verdict};
 
@@ -58,6 +58,18 @@ fn judge(case: &Case<'_>) -> Verdict {
         }
     }
     Verdict::pass_if_seen(seen, "Status of an object in a steady and certain state")
+}
+
+/// The calls of Status for an object that were answered, each with its answer and the orders before
+/// and after it. One without orders is left out: nothing can be compared with it.
+pub(in crate::rules) fn answers<'c>(
+    case: &'c Case<'_>,
+    family: &'c Family<'_>,
+) -> impl Iterator<Item = (&'c Call, StatusAnswer, (u64, u64))> {
+    case.calls_for(Verb::Status, family.trainjob).filter_map(|call| {
+        let answer = StatusAnswer::deserialize(call.ok()?).ok()?;
+        Some((call, answer, call.orders()?))
+    })
 }
 
 /// The state of an object throughout these orders; `None` if it changed, or is not certain.

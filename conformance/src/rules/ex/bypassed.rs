@@ -18,14 +18,14 @@
 
 use std::collections::BTreeMap;
 
+use dispatch_contract::names;
 use dispatch_contract::resources::JobSet;
-use dispatch_contract::{StatusAnswer, names};
 use jiff::SignedDuration;
-use serde::Deserialize;
 use serde_json::Value;
 
 use super::identity::carried;
-use crate::history::{Kind, Trail, Verb, Version};
+use crate::history::{Kind, Trail, Version};
+use crate::rules::ca::status::answers;
 use crate::rules::case::{Case, Family};
 use crate::rules::{Judge, Verdict};
 
@@ -44,11 +44,7 @@ pub(in crate::rules) const EX_04: Judge = Judge {
 fn judge(case: &Case<'_>) -> Verdict {
     let mut seen = false;
     for family in &case.objects {
-        for call in case.calls_for(Verb::Status, family.trainjob) {
-            let Some(answer) = call.ok().and_then(|it| StatusAnswer::deserialize(it).ok()) else {
-                continue;
-            };
-            let Some(orders) = call.orders() else { continue };
+        for (call, answer, orders) in answers(case, family) {
             let Some((what, pods)) = shared(case, family, orders) else { continue };
             seen = true;
             if !answer.violations.iter().any(|violation| violation.rule == "EX-04") {

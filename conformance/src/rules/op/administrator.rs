@@ -16,11 +16,10 @@
 
 use std::collections::BTreeSet;
 
-use dispatch_contract::{State, StatusAnswer};
-use serde::Deserialize;
+use dispatch_contract::State;
 
-use crate::history::{Kind, Verb, Version};
-use crate::rules::ca::status::state_during;
+use crate::history::{Kind, Version};
+use crate::rules::ca::status::{answers, state_during};
 use crate::rules::case::{Case, Family};
 use crate::rules::{Judge, Verdict};
 
@@ -39,11 +38,7 @@ fn judge(case: &Case<'_>) -> Verdict {
     }
     let mut seen = false;
     for family in &case.objects {
-        for call in case.calls_for(Verb::Status, family.trainjob) {
-            let Some(answer) = call.ok().and_then(|it| StatusAnswer::deserialize(it).ok()) else {
-                continue;
-            };
-            let Some(orders) = call.orders() else { continue };
+        for (call, answer, orders) in answers(case, family) {
             if state_during(case, family, orders) != Some("held-by-administrator") {
                 continue;
             }
@@ -92,9 +87,8 @@ mod tests {
     use rstest::rstest;
     use serde_json::{Value, json};
 
-    use super::*;
-    use crate::history::History;
     use crate::history::told::Told;
+    use crate::history::{History, Verb};
     use crate::rules::tests::assert_verdict;
 
     fn left(value: &str) -> Told {

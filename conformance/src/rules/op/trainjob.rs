@@ -13,11 +13,8 @@
 //! # A history that breaks it
 //! The gate is gone from the `TrainJob`, the Workload still carries it, and `Status` says gated.
 
-use dispatch_contract::StatusAnswer;
-use serde::Deserialize;
-
 use crate::history::{Kind, Trail, Verb, Version};
-use crate::rules::ca::status::state_during;
+use crate::rules::ca::status::{answers, state_during};
 use crate::rules::case::{Case, Family};
 use crate::rules::{Judge, Verdict};
 
@@ -36,11 +33,7 @@ fn judge(case: &Case<'_>) -> Verdict {
     }
     let mut seen = false;
     for family in &case.objects {
-        for call in case.calls_for(Verb::Status, family.trainjob) {
-            let Some(answer) = call.ok().and_then(|it| StatusAnswer::deserialize(it).ok()) else {
-                continue;
-            };
-            let Some(orders) = call.orders() else { continue };
+        for (call, answer, orders) in answers(case, family) {
             let Some(closed) = while_they_differed(family, orders) else { continue };
             seen = true;
             let found = answer.state.name();

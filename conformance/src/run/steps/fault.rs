@@ -5,11 +5,11 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::proxy::{self, Effect, Pattern, Refusal, Sets, Signal, Times, WatchFault, When};
-use crate::run::case::{JobNames, name_of};
 use crate::run::error::StepError;
+use crate::run::names::JobNames;
 use crate::run::stage::Stage;
 use crate::scenario::{
-    Fault, FaultEffect, FaultName, FaultTimes, InTurn, Mark, RefusedAs, RequestPattern, Setting,
+    Fault, FaultEffect, FaultName, FaultTimes, Mark, RefusedAs, RequestPattern, Setting,
 };
 
 /// How much later a slow request is sent on: long for an API server, short for a time limit.
@@ -49,7 +49,7 @@ pub(super) fn go_on(stage: &mut Stage<'_>, fault: &FaultName) {
 }
 
 /// Places the fault of the case that is played; nothing in the reference run.
-pub(super) fn in_turn(stage: &mut Stage<'_>, _: &InTurn) -> Result<(), StepError> {
+pub(super) fn in_turn(stage: &mut Stage<'_>) -> Result<(), StepError> {
     match stage.case.and_then(|case| case.fault.as_ref()) {
         Some(fault) => place(stage, fault),
         None => Ok(()),
@@ -62,7 +62,7 @@ pub(in crate::run) fn pattern(at: &RequestPattern, names: &JobNames) -> Pattern 
         verbs: at.verbs.iter().map(|verb| (*verb).to_owned()).collect(),
         resource: at.resource.clone(),
         subresource: at.subresource.clone(),
-        object: at.of.as_ref().and_then(|job| name_of(names, job)).cloned(),
+        object: at.of.as_ref().and_then(|job| names.get(job.as_str())).cloned(),
         sets: at.sets.iter().map(sets).collect(),
         dry_run: at.dry_run,
         nth: at.nth,
