@@ -1,16 +1,17 @@
 //! `dispatch-conformance subject`: becomes one of the subjects. Started by the suite itself.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::{Args, Subcommand};
-use dispatch_adapter::serve;
+use dispatch_adapter::{ByContract, Decisions, serve};
 use dispatch_admission::{Config, Environment, Parts};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 use super::terminal;
 use crate::exit_code::ExitCode;
-use crate::mutants;
+use crate::mutants::{self, Broken, Mutant};
 
 /// What the subject logs, unless `RUST_LOG` says otherwise.
 const LOG: &str = "info,dispatch_admission=debug,dispatch_adapter=debug";
@@ -34,7 +35,11 @@ enum Subject {
         mutant: Option<String>,
     },
     /// The adapter, driven on standard input and output.
-    Adapter,
+    Adapter {
+        /// The broken adapter to be, instead of the reference.
+        #[arg(long)]
+        mutant: Option<String>,
+    },
 }
 
 /// Runs the subject until it is asked to stop.
@@ -44,7 +49,7 @@ pub(super) async fn run(arguments: Arguments) -> ExitCode {
     log.with_writer(std::io::stderr).init();
     let ended = match arguments.subject {
         Subject::Admission { config, mutant } => admission(&config, mutant.as_deref()).await,
-        Subject::Adapter => serve::on_standard_streams(dispatch_adapter::connect).await,
+        Subject::Adapter { mutant } => adapter(mutant.as_deref()).await,
     };
     match ended {
         Ok(()) => ExitCode::Conformant,
@@ -64,9 +69,23 @@ async fn admission(
     let shutdown = async move {
         terminate.recv().await;
     };
-    let parts: fn(&Environment) -> Parts = match mutant {
-        Some(name) => mutants::find(name)?.parts,
+    let parts: fn(&Environment) -> Parts = match mutant.map(mutants::find).transpose()? {
+        Some(Mutant { broken: Broken::Controller(parts), .. }) => *parts,
+        Some(mutant) => return Err(mutant.is_not_a("controller").into()),
         None => Parts::reference,
     };
     Ok(dispatch_admission::run(config, parts, shutdown).await?)
+}
+
+async fn adapter(mutant: Option<&str>) -> Result<(), Box<dyn std::error::Error>> {
+    let decisions: fn() -> Arc<dyn Decisions> = match mutant.map(mutants::find).transpose()? {
+        Some(Mutant { broken: Broken::Adapter(decisions), .. }) => *decisions,
+        Some(mutant) => return Err(mutant.is_not_a("adapter").into()),
+        None => || Arc::new(ByContract),
+    };
+    let open = |config| async move {
+        let adapter = dispatch_adapter::connect(config).await?;
+        Ok(adapter.with_decisions(decisions()))
+    };
+    serve::on_standard_streams(open).await
 }

@@ -21,8 +21,9 @@ use super::subjects::{ADAPTER, Setups, Subjects, controller};
 use super::{Host, Names, Settings};
 use crate::cluster::local::guard;
 use crate::history::recorder::{Journal, Recorded, Recorder, Revisions};
-use crate::history::{Kind, Subject};
+use crate::history::{Kind, Role, Subject};
 use crate::kubelet::Kubelet;
+use crate::mutants;
 use crate::proxy::{JournalLog, Log};
 use crate::scenario::{Action, AdapterCall, Fact, PreflightPolicy, Scenario, Truth};
 use crate::subject::{AdapterSetup, ControllerSetup};
@@ -103,14 +104,20 @@ async fn stage<'a>(
         write(&name, &access.controller, controller(replica))?;
     }
     let Setting { scenario, host, settings, names, client, folder, journal, .. } = setting;
+    let mutant = |role: Role| settings.subjects.mutant.clone().filter(|name| is_for(name, role));
     let setups = Setups {
-        adapter: adapter_setup(names, scenario.given.adapter_preflight, adapter, folder),
+        adapter: AdapterSetup {
+            program: guard::THIS_PROGRAM.into(),
+            mutant: mutant(Role::Adapter),
+            config: adapter_config(names, scenario.given.adapter_preflight, adapter),
+            logs: folder.to_owned(),
+        },
         controller: ControllerSetup {
             program: guard::THIS_PROGRAM.into(),
             controller_name: names.controller_name(),
             namespace: names.namespace(),
             lease: names.lease().to_owned(),
-            mutant: settings.subjects.mutant.clone(),
+            mutant: mutant(Role::Controller),
             private: private.path().to_owned(),
             logs: folder.to_owned(),
         },
@@ -207,12 +214,12 @@ async fn active(stage: &mut Stage<'_>) -> Result<(), RunError> {
     })
 }
 
-fn adapter_setup(
-    names: &Names,
-    preflight: PreflightPolicy,
-    kubeconfig: PathBuf,
-    logs: &Path,
-) -> AdapterSetup {
+/// Whether the broken subject of this name stands in for one of this role.
+fn is_for(mutant: &str, role: Role) -> bool {
+    mutants::find(mutant).is_ok_and(|mutant| mutant.is_for(role))
+}
+
+fn adapter_config(names: &Names, preflight: PreflightPolicy, kubeconfig: PathBuf) -> Config {
     let (namespace, queue) = (names.namespace(), names.local_queue());
     let mut config = Config::kueue(&namespace, queue, &names.admission_check());
     config.controller_name = names.controller_name();
@@ -222,7 +229,7 @@ fn adapter_setup(
         PreflightPolicy::Required => Preflight::Required,
     };
     config.kubeconfig = Some(kubeconfig);
-    AdapterSetup { program: guard::THIS_PROGRAM.into(), config, logs: logs.to_owned() }
+    config
 }
 
 fn recorded(names: &Names) -> Vec<Recorded> {

@@ -37,6 +37,8 @@ const SUBJECT: Subject = Subject { role: Role::Adapter, replica: 0 };
 pub struct AdapterSetup {
     /// The suite's program, which becomes the adapter.
     pub program: PathBuf,
+    /// The broken adapter that stands in for the reference, by its name.
+    pub mutant: Option<String>,
     /// What `initialize` tells it.
     pub config: Config,
     /// The folder for its log.
@@ -55,10 +57,14 @@ pub struct AdapterProcess {
 impl AdapterProcess {
     /// Starts it, to be reached by this handle. It is not ready yet.
     pub fn start(setup: &AdapterSetup, handle: &ProcessHandle) -> Result<Self, SubjectError> {
+        let mut arguments = vec!["adapter".into()];
+        if let Some(mutant) = &setup.mutant {
+            arguments.extend(["--mutant".into(), mutant.into()]);
+        }
         let launch = Launch {
             subject: SUBJECT,
             program: &setup.program,
-            arguments: vec!["adapter".into()],
+            arguments,
             log: setup.logs.join("adapter.log"),
             handle: handle.clone(),
         };

@@ -53,7 +53,7 @@ impl Place {
         config.preflight = Preflight::Assumed;
         config.kubeconfig = Some(self.folder.path().join("adapter.kubeconfig"));
         let logs = self.folder.path().to_owned();
-        AdapterSetup { program: PROGRAM.into(), config, logs }
+        AdapterSetup { program: PROGRAM.into(), mutant: None, config, logs }
     }
 
     /// What an adapter is started from that is a shell script.

@@ -45,7 +45,8 @@ impl Scene {
             private: logs.clone(),
             logs: logs.clone(),
         };
-        let adapter = AdapterSetup { program, config: Config::kueue("n", "q", "c"), logs };
+        let adapter =
+            AdapterSetup { program, mutant: None, config: Config::kueue("n", "q", "c"), logs };
         let history = folder.path().join("history.ndjson");
         let journal = Arc::new(Journal::create(&history, Arc::new(SystemClock)).unwrap());
         let reader = journal.reader();

@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use dispatch_admission::{Contract, Decide, Decision, Environment, Parts, Snapshot, Standstill};
 
-use super::Mutant;
+use crate::mutants::{Broken, Mutant};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "deaf-to-foreign",
     about: "leaves the check of a Workload alone that is not dispatch's",
     breaks: &["RG-02"],
     caught_by: &["readmission/foreign-workload"],
-    parts,
+    broken: Broken::Controller(parts),
 };
 
 fn parts(environment: &Environment) -> Parts {
@@ -36,8 +36,8 @@ impl Decide for DeafToForeign {
 mod tests {
     use dispatch_admission::Owner;
 
-    use super::super::told::{quiet, snapshot};
     use super::*;
+    use crate::mutants::told::{breaks_its_own_rule_first, foreign, quiet, snapshot};
 
     #[test]
     fn it_does_nothing_where_the_contract_lets_pass() {
@@ -51,5 +51,11 @@ mod tests {
     fn everything_else_it_does_as_the_contract_says() {
         assert_eq!(DeafToForeign.decide(&snapshot(&[])), Contract.decide(&snapshot(&[])));
         assert_eq!(DeafToForeign.decide(&quiet()), Contract.decide(&quiet()));
+    }
+
+    #[test]
+    fn what_it_does_breaks_its_own_rule_first() {
+        let history = foreign().seconds(11).history();
+        breaks_its_own_rule_first(&MUTANT, &history);
     }
 }

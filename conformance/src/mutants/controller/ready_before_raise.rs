@@ -12,14 +12,14 @@ use dispatch_kubernetes::request::RequestError;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
-use super::Mutant;
+use crate::mutants::{Broken, Mutant};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "ready-before-raise",
     about: "sets the check Ready first, and raises A then",
     breaks: &["RG-05"],
     caught_by: &["start-gate/first-execution"],
-    parts,
+    broken: Broken::Controller(parts),
 };
 
 fn parts(environment: &Environment) -> Parts {
@@ -48,5 +48,26 @@ impl Apply for ReadyBeforeRaise {
             Decision::Raise(raise) => self.both(snapshot, raise).boxed(),
             _ => self.0.apply(snapshot, decision),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::history::told::Told;
+    use crate::mutants::told::breaks_its_own_rule_first;
+
+    use super::*;
+
+    #[test]
+    fn what_it_does_breaks_its_own_rule_first() {
+        let history = Told::kueue()
+            .waits()
+            .sets("Ready")
+            .raises(1)
+            .admits()
+            .resumes()
+            .pod("pod-1", "0")
+            .history();
+        breaks_its_own_rule_first(&MUTANT, &history);
     }
 }

@@ -17,14 +17,14 @@ use futures::future::BoxFuture;
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Client, ResourceExt};
 
-use super::Mutant;
+use crate::mutants::{Broken, Mutant};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "lone-merge-patch",
     about: "raises A with a JSON merge patch that carries dispatch's runtime patch alone",
     breaks: &["RG-05"],
     caught_by: &["start-gate/first-execution", "readmission/preemption-mid-execution"],
-    parts,
+    broken: Broken::Controller(parts),
 };
 
 fn parts(environment: &Environment) -> Parts {
@@ -79,5 +79,26 @@ impl Apply for LoneMergePatch {
             (Decision::Raise(raise), Some(object)) => self.raise(&object.trainjob, raise).boxed(),
             _ => self.contract.apply(snapshot, decision),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::history::told::{Told, raise};
+    use crate::mutants::told::breaks_its_own_rule_first;
+
+    use super::*;
+
+    #[test]
+    fn what_it_does_breaks_its_own_rule_first() {
+        let history = Told::kueue()
+            .waits()
+            .trainjob(|it| {
+                raise(it, 1);
+                it["spec"]["runtimePatches"].as_array_mut().unwrap().remove(0);
+            })
+            .seconds(60)
+            .history();
+        breaks_its_own_rule_first(&MUTANT, &history);
     }
 }

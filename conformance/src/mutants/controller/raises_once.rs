@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use dispatch_admission::{Contract, Decide, Decision, Environment, Parts, Snapshot};
 
-use super::Mutant;
+use crate::mutants::{Broken, Mutant};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "raises-once",
     about: "takes a count above 0 for a raise that was made, and sets the check Ready",
     breaks: &["RG-05", "EX-01"],
     caught_by: &["readmission/preemption-mid-execution"],
-    parts,
+    broken: Broken::Controller(parts),
 };
 
 fn parts(environment: &Environment) -> Parts {
@@ -37,8 +37,9 @@ impl Decide for RaisesOnce {
 
 #[cfg(test)]
 mod tests {
-    use super::super::told::{quiet, snapshot};
     use super::*;
+    use crate::history::told::Told;
+    use crate::mutants::told::{breaks_its_own_rule_first, quiet, snapshot};
 
     #[test]
     fn it_approves_with_the_last_number_where_the_contract_raises() {
@@ -50,5 +51,19 @@ mod tests {
     #[test]
     fn everything_else_it_does_as_the_contract_says() {
         assert_eq!(RaisesOnce.decide(&snapshot(&[])), Contract.decide(&snapshot(&[])));
+    }
+
+    #[test]
+    fn what_it_does_breaks_its_own_rule_first() {
+        let history = Told::kueue()
+            .runs()
+            .is_preempted(1)
+            .reserves()
+            .sets("Ready")
+            .admits()
+            .resumes()
+            .pod("again", "1")
+            .history();
+        breaks_its_own_rule_first(&MUTANT, &history);
     }
 }

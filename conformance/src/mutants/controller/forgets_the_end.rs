@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use dispatch_admission::{Contract, Decide, Decision, Environment, Parts, Snapshot, Standstill};
 
-use super::Mutant;
+use crate::mutants::{Broken, Mutant};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "forgets-the-end",
     about: "does not suspend and mark an object that ended",
     breaks: &["CA-07"],
     caught_by: &["executions/ended-stays-ended"],
-    parts,
+    broken: Broken::Controller(parts),
 };
 
 fn parts(environment: &Environment) -> Parts {
@@ -34,12 +34,13 @@ impl Decide for ForgetsTheEnd {
 
 #[cfg(test)]
 mod tests {
+    use crate::history::told::Told;
     use dispatch_admission::{At, Owner};
     use dispatch_contract::resources::TrainJob;
     use serde_json::json;
 
-    use super::super::told::{quiet, snapshot};
     use super::*;
+    use crate::mutants::told::{breaks_its_own_rule_first, quiet, snapshot};
 
     #[test]
     fn it_does_nothing_where_the_contract_marks() {
@@ -55,5 +56,12 @@ mod tests {
     #[test]
     fn everything_else_it_does_as_the_contract_says() {
         assert_eq!(ForgetsTheEnd.decide(&snapshot(&[])), Contract.decide(&snapshot(&[])));
+    }
+
+    #[test]
+    fn what_it_does_breaks_its_own_rule_first() {
+        let history =
+            Told::kueue().runs().pod_ends("pod-1", "Failed").ends("Failed").seconds(11).history();
+        breaks_its_own_rule_first(&MUTANT, &history);
     }
 }

@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use dispatch_admission::{Contract, Decide, Decision, Environment, Parts, Snapshot, Standstill};
 
-use super::Mutant;
+use crate::mutants::{Broken, Mutant};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "never-ready",
     about: "leaves the check Pending when nothing is left to wait for",
     breaks: &["RG-15"],
     caught_by: &["start-gate/first-execution"],
-    parts,
+    broken: Broken::Controller(parts),
 };
 
 fn parts(environment: &Environment) -> Parts {
@@ -34,8 +34,9 @@ impl Decide for NeverReady {
 
 #[cfg(test)]
 mod tests {
-    use super::super::told::{quiet, snapshot};
     use super::*;
+    use crate::history::told::Told;
+    use crate::mutants::told::{breaks_its_own_rule_first, quiet, snapshot};
 
     #[test]
     fn it_does_nothing_where_the_contract_raises() {
@@ -46,5 +47,11 @@ mod tests {
     #[test]
     fn everything_else_it_does_as_the_contract_says() {
         assert_eq!(NeverReady.decide(&snapshot(&[])), Contract.decide(&snapshot(&[])));
+    }
+
+    #[test]
+    fn what_it_does_breaks_its_own_rule_first() {
+        let history = Told::kueue().waits().seconds(11).history();
+        breaks_its_own_rule_first(&MUTANT, &history);
     }
 }

@@ -19,14 +19,14 @@ use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use kube::{Api, Client, ResourceExt};
 
-use super::Mutant;
+use crate::mutants::{Broken, Mutant};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "trusts-labels",
     about: "takes a TrainJob with dispatch's label for dispatch's, and raises A in it",
     breaks: &["RG-03"],
     caught_by: &["readmission/foreign-workload"],
-    parts,
+    broken: Broken::Controller(parts),
 };
 
 fn parts(environment: &Environment) -> Parts {
@@ -92,5 +92,24 @@ impl Gather for TrustsLabels {
 
     fn last_warning<'a>(&'a self, object: &'a Object) -> BoxFuture<'a, Option<String>> {
         self.contract.last_warning(object)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::history::Kind;
+    use crate::mutants::told::{breaks_its_own_rule_first, foreign};
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_it_does_breaks_its_own_rule_first() {
+        let history = foreign()
+            .change(Kind::TrainJob, "theirs", |it| {
+                it["spec"]["runtimePatches"] = json!([{"manager": names::RUNTIME_PATCH_MANAGER}]);
+            })
+            .history();
+        breaks_its_own_rule_first(&MUTANT, &history);
     }
 }

@@ -17,14 +17,14 @@ use kube::api::{Patch, PatchParams};
 use kube::{Api, Client, ResourceExt};
 use serde_json::json;
 
-use super::Mutant;
+use crate::mutants::{Broken, Mutant};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "count-alone",
     about: "raises the count of the TrainJob, and not the annotation of its pods",
     breaks: &["RG-05"],
     caught_by: &["start-gate/first-execution"],
-    parts,
+    broken: Broken::Controller(parts),
 };
 
 fn parts(environment: &Environment) -> Parts {
@@ -71,5 +71,24 @@ impl Apply for CountAlone {
             (Decision::Raise(raise), Some(object)) => self.raise(&object.trainjob, raise).boxed(),
             _ => self.contract.apply(snapshot, decision),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::history::told::Told;
+    use crate::mutants::told::breaks_its_own_rule_first;
+
+    use super::*;
+
+    #[test]
+    fn what_it_does_breaks_its_own_rule_first() {
+        let history = Told::kueue()
+            .waits()
+            .trainjob(|it| {
+                it["metadata"]["annotations"][names::ADMISSION_COUNT] = json!("1");
+            })
+            .history();
+        breaks_its_own_rule_first(&MUTANT, &history);
     }
 }

@@ -9,14 +9,14 @@ use dispatch_admission::{
     Contract, Decide, Decision, Environment, Parts, Snapshot, Standstill, WaitReason,
 };
 
-use super::Mutant;
+use crate::mutants::{Broken, Mutant};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "silent-about-pods",
     about: "waits for the last pod without naming it in the check's message",
     breaks: &["RG-04"],
     caught_by: &["readmission/preemption-mid-execution"],
-    parts,
+    broken: Broken::Controller(parts),
 };
 
 fn parts(environment: &Environment) -> Parts {
@@ -36,8 +36,8 @@ impl Decide for SilentAboutPods {
 
 #[cfg(test)]
 mod tests {
-    use super::super::told::{quiet, snapshot};
     use super::*;
+    use crate::mutants::told::{breaks_its_own_rule_first, evicted, quiet, snapshot};
 
     #[test]
     fn it_says_nothing_where_the_contract_names_the_pod() {
@@ -49,5 +49,11 @@ mod tests {
     #[test]
     fn everything_else_it_does_as_the_contract_says() {
         assert_eq!(SilentAboutPods.decide(&quiet()), Contract.decide(&quiet()));
+    }
+
+    #[test]
+    fn what_it_does_breaks_its_own_rule_first() {
+        let history = evicted().unreserves().reserves().seconds(11).history();
+        breaks_its_own_rule_first(&MUTANT, &history);
     }
 }

@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 use dispatch_admission::{Contract, Decide, Decision, Environment, Owner, Parts, Snapshot};
 
-use super::Mutant;
+use crate::mutants::{Broken, Mutant};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "blind-to-pods",
     about: "does not look at Jobs and pods before it raises A and sets the check Ready",
     breaks: &["RG-04", "EX-02"],
     caught_by: &["readmission/preemption-mid-execution"],
-    parts,
+    broken: Broken::Controller(parts),
 };
 
 fn parts(environment: &Environment) -> Parts {
@@ -39,8 +39,8 @@ impl Decide for BlindToPods {
 mod tests {
     use dispatch_admission::WaitReason;
 
-    use super::super::told::snapshot;
     use super::*;
+    use crate::mutants::told::{breaks_its_own_rule_first, evicted, snapshot};
 
     #[test]
     fn it_raises_while_the_contract_waits_for_a_pod() {
@@ -54,5 +54,11 @@ mod tests {
     fn everything_else_it_does_as_the_contract_says() {
         let (seen, contract) = (snapshot(&["Evicted"]), Contract.decide(&snapshot(&["Evicted"])));
         assert_eq!(BlindToPods.decide(&seen), contract);
+    }
+
+    #[test]
+    fn what_it_does_breaks_its_own_rule_first() {
+        let history = evicted().unreserves().reserves().goes(2).pod_goes("pod-1").history();
+        breaks_its_own_rule_first(&MUTANT, &history);
     }
 }

@@ -9,14 +9,14 @@ use std::sync::Arc;
 use dispatch_admission::{Contract, Decide, Decision, Environment, Object, Parts, Snapshot};
 use dispatch_contract::resources::CheckState;
 
-use super::Mutant;
+use crate::mutants::{Broken, Mutant};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "deaf-to-eviction",
     about: "acts while Evicted is True: it sets the check that Kueue has just reset Ready again",
     breaks: &["RG-01"],
     caught_by: &["readmission/eviction-window"],
-    parts,
+    broken: Broken::Controller(parts),
 };
 
 fn parts(environment: &Environment) -> Parts {
@@ -43,8 +43,8 @@ mod tests {
     use dispatch_admission::Standstill;
     use rstest::rstest;
 
-    use super::super::told::snapshot;
     use super::*;
+    use crate::mutants::told::{breaks_its_own_rule_first, evicted, snapshot};
 
     #[rstest]
     #[case::running(&["Evicted", "Admitted"])]
@@ -62,5 +62,18 @@ mod tests {
     fn everything_else_it_does_as_the_contract_says(#[case] conditions: &[&str]) {
         let seen = snapshot(conditions);
         assert_eq!(DeafToEviction.decide(&seen), Contract.decide(&seen));
+    }
+
+    #[test]
+    fn what_it_does_breaks_its_own_rule_first() {
+        let history = evicted()
+            .sets("Ready")
+            .unreserves()
+            .sets("Pending")
+            .pod_goes("pod-1")
+            .reserves()
+            .goes(2)
+            .history();
+        breaks_its_own_rule_first(&MUTANT, &history);
     }
 }
