@@ -47,6 +47,13 @@ pub enum Decision {
         /// What is wrong, for people.
         message: String,
     },
+    /// The object failed, is sealed, and Kueue has not seen its end: the check is set to Rejected, so
+    /// that Kueue deactivates the Workload. Kueue starts what is suspended and admitted, and Trainer
+    /// forgets a failure with the `JobSet` (CA-07).
+    Reject {
+        /// How it ended.
+        how: String,
+    },
     /// Ready without quota and without admission: back to Pending, so that nothing stays banked
     /// (RG-18).
     Unbank,
@@ -70,6 +77,7 @@ impl Decision {
             Self::AwaitTakeover(_) => "await-takeover",
             Self::Approve { .. } => "approve",
             Self::Heal { .. } => "heal",
+            Self::Reject { .. } => "reject",
             Self::Unbank => "unbank",
             Self::MarkEnded { .. } => "mark-ended",
         }
@@ -91,6 +99,7 @@ impl fmt::Display for Decision {
             Self::AwaitTakeover(why) => write!(f, "not Ready yet: {why}"),
             Self::Approve { a, .. } => write!(f, "Ready: A={a}"),
             Self::Heal { message } => write!(f, "Retry: {message}"),
+            Self::Reject { how } => write!(f, "Rejected: ended ({how}); it never runs again"),
             Self::Unbank => f.write_str("Pending: no quota is reserved any more"),
             Self::MarkEnded { how } => write!(f, "ended ({how}): suspended and marked"),
         }

@@ -4,6 +4,9 @@ use dispatch_contract::names;
 use dispatch_contract::resources::{Conditions, TrainJob, Workload};
 use serde_json::{Value, json};
 
+/// The ended mark of an object that failed.
+pub const FAILED: &str = "Failed";
+
 /// How an object ended: `Complete` or `Failed`, as the ended mark says it. `None` while it has not.
 ///
 /// The mark comes first, since the conditions can be gone: Trainer drops `Failed` when the `JobSet`
@@ -21,7 +24,7 @@ fn finished(workload: &Workload) -> Option<&'static str> {
     let condition = workload.conditions().find("Finished")?;
     match (condition.status.as_str(), condition.reason.as_str()) {
         ("True", "Succeeded") => Some("Complete"),
-        ("True", "Failed") => Some("Failed"),
+        ("True", "Failed") => Some(FAILED),
         _ => None,
     }
 }

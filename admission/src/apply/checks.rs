@@ -28,7 +28,7 @@ pub(super) struct Change {
 impl Change {
     /// The change that a decision asks for; `None` where it asks for none of a check.
     pub(super) fn of(decision: &Decision) -> Option<Self> {
-        use CheckState::{Pending, Ready, Retry};
+        use CheckState::{Pending, Ready, Rejected, Retry};
         let (from, to, message) = match decision {
             Decision::Wait(reason) => (PENDING, Pending, reason.to_string()),
             Decision::PassThrough => (PENDING, Ready, "not an object of dispatch's".to_owned()),
@@ -40,6 +40,9 @@ impl Change {
                 (PENDING, Ready, format!("A={a}; ignored, since it cannot be read: {ignored}"))
             }
             Decision::Heal { message } => (UNDECIDED, Retry, message.clone()),
+            Decision::Reject { how } => {
+                (UNDECIDED, Rejected, format!("ended ({how}); it never runs again"))
+            }
             Decision::Unbank => {
                 (READY, Pending, "set back: no quota is reserved any more".to_owned())
             }
@@ -190,6 +193,7 @@ mod tests {
 
     #[rstest]
     #[case::healed(Decision::Heal { message: "x".into() }, "Retry")]
+    #[case::ended(Decision::Reject { how: "Failed".into() }, "Rejected")]
     #[case::set_back(Decision::Unbank, "Pending")]
     fn a_ready_check_is_taken_back(#[case] decision: Decision, #[case] state: &str) {
         let body = body(&snapshot("Ready", "Retry"), &decision).unwrap();

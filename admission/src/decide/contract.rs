@@ -61,10 +61,13 @@ fn unsealed_end(snapshot: &Snapshot) -> Option<String> {
     ended::how(trainjob, Some(&snapshot.workload.object))
 }
 
-/// An admitted Workload is left alone, unless its object violates its identity (EX-05).
+/// An admitted Workload is left alone, unless its object failed, or violates its identity (EX-05).
 fn admitted(snapshot: &Snapshot) -> Decision {
     let undecided =
         snapshot.own_checks().all(|c| matches!(c.state, CheckState::Pending | CheckState::Ready));
+    if let Some(how) = snapshot.object().and_then(sealed_failure).filter(|_| undecided) {
+        return Decision::Reject { how: how.to_owned() };
+    }
     let violation = snapshot.object().and_then(violation);
     match violation {
         Some(message) if undecided && healed(snapshot) < HEALED_AT_MOST => {
@@ -72,6 +75,13 @@ fn admitted(snapshot: &Snapshot) -> Decision {
         }
         _ => Decision::Nothing(Standstill::Admitted),
     }
+}
+
+/// That the object failed and is sealed. An object that is complete is not started again by Trainer,
+/// with or without its `JobSet`.
+fn sealed_failure(object: &Object) -> Option<&str> {
+    let trainjob = &object.trainjob.object;
+    trainjob.ended_mark().filter(|how| *how == ended::FAILED && ended::is_sealed(trainjob))
 }
 
 /// What is wrong with an admitted object: its gate, or a live pod's number.

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use rstest::rstest;
 
 use super::{Contract, Decide, Decision};
+use crate::snapshot::Owner;
 
 mod facts;
 use facts::{Check, Ended, Facts, Gate, JobSetIs, Jobs, OwnerIs, Pods, Runtime};
@@ -21,11 +22,9 @@ fn due(facts: &Facts) -> &'static str {
     let banked = facts.check == Check::Ready && !facts.quota && !facts.admitted && !over;
     let runs = facts.admitted && !facts.evicted && facts.active && !over;
     let violated = facts.gate == Gate::Ours || !facts.opened || facts.pods == Pods::OtherNumber;
-    let heal = runs
-        && dispatch
-        && violated
-        && matches!(facts.check, Check::Pending | Check::Ready)
-        && facts.retries < 3;
+    let undecided = matches!(facts.check, Check::Pending | Check::Ready);
+    let reject = runs && dispatch && sealed && undecided;
+    let heal = runs && dispatch && violated && undecided && facts.retries < 3;
 
     let asks = facts.check == Check::Pending
         && facts.quota
@@ -52,6 +51,7 @@ fn due(facts: &Facts) -> &'static str {
         () if !own => "not-ours",
         () if mark_ended => "mark-ended",
         () if banked => "unbank",
+        () if reject => "reject",
         () if heal => "heal",
         () if asks && facts.owner == OwnerIs::Foreign => "pass-through",
         () if asks && may_run && !facts.raised && quiet && !strange => "raise",
@@ -122,7 +122,7 @@ fn whatever_state_the_workload_is_in(
         }
     }
     if check == Check::Pending && owner == OwnerIs::Dispatch {
-        for kind in ["raise", "approve", "wait", "heal", "mark-ended", "nothing"] {
+        for kind in ["raise", "approve", "wait", "heal", "reject", "mark-ended", "nothing"] {
             assert!(seen.contains_key(kind), "no {kind} in {seen:?}");
         }
     }
@@ -214,6 +214,18 @@ fn a_strangers_pod_evicts_nothing_and_is_waited_for_before_the_next_execution() 
     assert_eq!(assert_due(&Facts { pods: Pods::Strange, ..running }).name(), "nothing");
     assert_eq!(assert_due(&Facts { pods: Pods::OtherNumber, ..running }).name(), "heal");
     assert_eq!(assert_due(&Facts { pods: Pods::Strange, ..Facts::default() }).name(), "wait");
+}
+
+/// Trainer never runs a complete object again; its Workload is Kueue's to finish.
+#[test]
+fn the_check_of_a_complete_object_is_left_to_kueue() {
+    let mut snapshot =
+        Facts { admitted: true, ended: Ended::Marked, ..Facts::default() }.snapshot();
+    assert_eq!(Contract.decide(&snapshot).name(), "reject");
+    let Owner::Dispatch(object) = &mut snapshot.owner else { panic!("not dispatch's") };
+    let annotations = object.trainjob.object.metadata.annotations.as_mut().unwrap();
+    annotations.insert(dispatch_contract::names::ENDED.to_owned(), "Complete".to_owned());
+    assert_eq!(Contract.decide(&snapshot).name(), "nothing");
 }
 
 /// What of a raise to `to`, which made the `TrainJob` of this generation, is decided later.

@@ -12,6 +12,8 @@ use super::Request;
 pub struct Asks {
     /// The state of each check that a Workload's status names, with the check's name.
     pub checks: Vec<(String, String)>,
+    /// The types of the conditions that its status has as True.
+    pub conditions: Vec<String>,
     /// The admission count of a `TrainJob`.
     pub count: Option<String>,
     /// The admission count that pods are to carry: of a `TrainJob`'s runtime patch, of a `JobSet`'s
@@ -52,6 +54,7 @@ impl Asks {
         let annotations = &object["metadata"]["annotations"];
         Self {
             checks: checks(object),
+            conditions: conditions(object),
             count: text(&annotations[names::ADMISSION_COUNT]),
             pod_count: pod_count(object, 0),
             suspend: object["spec"]["suspend"].as_bool(),
@@ -85,6 +88,12 @@ fn checks(object: &Value) -> Vec<(String, String)> {
     let checks = object["status"]["admissionChecks"].as_array();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     checks.into_iter().flatten().map(|it| (text(&it["name"]), text(&it["state"]))).collect()
+}
+
+fn conditions(object: &Value) -> Vec<String> {
+    let conditions = object["status"]["conditions"].as_array();
+    let is_true = conditions.into_iter().flatten().filter(|it| it["status"] == "True");
+    is_true.filter_map(|it| it["type"].as_str()).map(str::to_owned).collect()
 }
 
 /// The deepest that a pod template lies: `TrainJob`, runtime patch, `JobSet`, Job, pod.

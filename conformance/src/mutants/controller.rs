@@ -6,6 +6,7 @@ mod count_alone;
 mod deaf_to_eviction;
 mod deaf_to_foreign;
 mod forgets_the_end;
+mod leaves_the_admission;
 mod lone_merge_patch;
 mod never_ready;
 mod raises_once;
@@ -22,6 +23,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     deaf_to_eviction::MUTANT,
     deaf_to_foreign::MUTANT,
     forgets_the_end::MUTANT,
+    leaves_the_admission::MUTANT,
     lone_merge_patch::MUTANT,
     never_ready::MUTANT,
     raises_once::MUTANT,

@@ -43,6 +43,8 @@ pub struct Pattern {
 pub enum Sets {
     /// A check to this state, such as `Ready`.
     Check(String),
+    /// A condition of this type to True.
+    Condition(String),
     /// The admission count; to this value, where one is given.
     Count(Option<String>),
     /// The admission count of pods to come, to this value.

@@ -24,6 +24,7 @@ impl Sets {
     fn is_in(&self, asks: &Asks) -> bool {
         match self {
             Self::Check(state) => asks.sets_check(state),
+            Self::Condition(type_) => asks.conditions.contains(type_),
             Self::Count(None) => asks.count.is_some(),
             Self::Count(count) => asks.count == *count,
             Self::PodCount(count) => asks.pod_count.as_ref() == Some(count),
@@ -115,6 +116,9 @@ mod tests {
         vec![Sets::Suspend(false)], vec![Sets::Suspend(true), Sets::Active(false)])]
     #[case::active(json!({"spec": {"active": true}}),
         vec![Sets::Active(true)], vec![Sets::Active(false), Sets::Suspend(true)])]
+    #[case::conditions(json!({"status": {"conditions": [
+        {"type": "Finished", "status": "True"}, {"type": "Evicted", "status": "False"}]}}),
+        vec![Sets::Condition("Finished".to_owned())], vec![Sets::Condition("Evicted".to_owned())])]
     #[case::marks(json!({"metadata": {"annotations": {
         "dispatch.phpboyscout.uk/opened": "true", "dispatch.phpboyscout.uk/held": "x"}}}),
         vec![Sets::Opened, Sets::Held], vec![Sets::Ended])]

@@ -124,6 +124,8 @@ impl FromStr for Party {
 pub enum Setting {
     /// A check gets this state.
     Check(String),
+    /// A condition of this type gets True.
+    Condition(String),
     /// The admission count: this one, or any.
     Count(Option<String>),
     /// The admission count that pods are to carry.

@@ -160,6 +160,7 @@ pub(super) struct PatternFile {
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct SetsFile {
     pub(super) check: Option<Text>,
+    pub(super) condition: Option<Text>,
     #[serde(rename = "A")]
     pub(super) admission: Option<Text>,
     pub(super) pods: Option<Text>,

@@ -6,7 +6,8 @@
 //!
 //! # Why it matters
 //! Trainer drops the condition Failed when the `JobSet` disappears, and runs the job again with the
-//! same A. What keeps it from that is the suspension; what remembers the end is the mark.
+//! same A. What keeps it from that is the suspension; what remembers the end is the mark. Kueue in
+//! turn starts what is suspended and admitted, as long as it has not recorded the end itself.
 //!
 //! # How it is judged
 //! The mark has the time of RG-15: 10 seconds, while a replica served.

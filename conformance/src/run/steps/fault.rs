@@ -72,6 +72,7 @@ pub(in crate::run) fn pattern(at: &RequestPattern, names: &JobNames) -> Pattern 
 fn sets(setting: &Setting) -> Sets {
     match setting {
         Setting::Check(state) => Sets::Check(state.clone()),
+        Setting::Condition(type_) => Sets::Condition(type_.clone()),
         Setting::Count(count) => Sets::Count(count.clone()),
         Setting::PodCount(count) => Sets::PodCount(count.clone()),
         Setting::Suspended(suspended) => Sets::Suspend(*suspended),

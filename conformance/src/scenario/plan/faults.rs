@@ -25,7 +25,11 @@ const VERBS: [(&str, &[&str]); 10] = [
     ("write", &["create", "update", "patch", "delete", "deletecollection"]),
 ];
 
-/// The state that a check is set to.
+/// The conditions that a write of the cluster's components may set.
+const CONDITIONS: [&str; 7] =
+    ["QuotaReserved", "Admitted", "Evicted", "Finished", "Suspended", "Complete", "Failed"];
+
+/// The states that a check is set to.
 const CHECK_STATES: [&str; 4] = ["Pending", "Ready", "Retry", "Rejected"];
 
 impl Plan<'_> {
@@ -242,7 +246,8 @@ impl Plan<'_> {
     }
 
     fn sets(&mut self, written: &Spanned<SetsFile>) -> Option<Vec<Setting>> {
-        let SetsFile { check, admission, pods, suspended, active, mark } = &written.value;
+        let SetsFile { check, condition, admission, pods, suspended, active, mark } =
+            &written.value;
         let mut sets = Vec::new();
         if let Some(text) = check {
             if !CHECK_STATES.contains(&text.value.as_str()) {
@@ -252,6 +257,15 @@ impl Plan<'_> {
                 return None;
             }
             sets.push(Setting::Check(text.value.clone()));
+        }
+        if let Some(text) = condition {
+            if !CONDITIONS.contains(&text.value.as_str()) {
+                let message = format!("there is no condition `{}`", text.value);
+                let hint = format!("there are {}", CONDITIONS.join(", "));
+                self.refuse(Problem::new(place(text), message).hint(hint));
+                return None;
+            }
+            sets.push(Setting::Condition(text.value.clone()));
         }
         if let Some(text) = admission {
             sets.push(Setting::Count(self.count_or_any(text)?));
