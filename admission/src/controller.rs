@@ -107,7 +107,6 @@ pub async fn run_on(
     let context = reconcile::Context {
         pass,
         claim: claim.clone(),
-        checks: environment.checks.clone(),
         resync: config.resync,
         retries: Retries::default(),
     };

@@ -1,6 +1,6 @@
 //! The only reader of a pass.
 
-use dispatch_contract::resources::JobSet;
+use dispatch_contract::resources::{JobSet, Workload};
 use dispatch_kubernetes::request::RequestError;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
@@ -37,6 +37,11 @@ pub enum GatherError {
 
 /// Reads what decisions are made from.
 pub trait Gather: Send + Sync {
+    /// Whether anything may have to be done about a Workload, as far as a version of it tells that a
+    /// watch delivered: reads are spent on those alone. One that is newly of concern comes with an
+    /// event of its own.
+    fn may_concern(&self, workload: &Workload) -> bool;
+
     /// Reads everything about a Workload, live; `None` where it is gone.
     fn gather<'a>(
         &'a self,

@@ -13,15 +13,13 @@ use tracing::Instrument;
 use crate::lease::Claim;
 use crate::pass::{Pass, PassError, Passed};
 use crate::retries::Retries;
-use crate::served_checks::ServedChecks;
-use crate::snapshot::{WorkloadKey, may_concern};
+use crate::snapshot::WorkloadKey;
 use crate::triggers::{Queue, WatchedWorkload};
 
 /// What the reconciler of Workloads works with.
 pub(crate) struct Context {
     pub(crate) pass: Pass,
     pub(crate) claim: Claim,
-    pub(crate) checks: ServedChecks,
     pub(crate) resync: Duration,
     pub(crate) retries: Retries,
 }
@@ -56,7 +54,7 @@ async fn reconcile(
         return Ok(Action::await_change());
     }
     match &watched.0 {
-        Ok(workload) if may_concern(workload, |check| context.checks.serves(check)) => {}
+        Ok(workload) if context.pass.parts.gather.may_concern(workload) => {}
         Ok(_) => return Ok(Action::await_change()),
         Err(odd) => {
             tracing::error!(error = %odd.error, "the Workload cannot be understood; left alone");

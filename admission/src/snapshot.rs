@@ -156,12 +156,3 @@ impl Object {
         trainjob.gates().has_dispatch() || trainjob.annotation(names::OPENED) != Some(names::TRUE)
     }
 }
-
-/// Whether anything may have to be done about a Workload, as far as the Workload itself tells; said
-/// of what a watch shows, so that reads are spent on those alone. One that is newly of concern comes
-/// with an event of its own.
-pub(crate) fn may_concern(workload: &Workload, is_served: impl Fn(&str) -> bool) -> bool {
-    let mut own = workload.checks().iter().filter(|check| is_served(&check.name)).peekable();
-    let stands = ["QuotaReserved", "Admitted", "Finished"].iter().any(|type_| workload.is(type_));
-    own.peek().is_some() && (stands || own.any(|check| check.state == CheckState::Ready))
-}

@@ -1,6 +1,6 @@
 //! The reader of the contract: every read is live.
 
-use dispatch_contract::resources::{JobSet, TrainJob, Workload};
+use dispatch_contract::resources::{AdmissionCheckState, CheckState, JobSet, TrainJob, Workload};
 use dispatch_kubernetes::owned::{self, Owned};
 use dispatch_kubernetes::request::{Limits, Request, send_optional};
 use dispatch_kubernetes::runtime;
@@ -121,6 +121,14 @@ impl Depth {
 }
 
 impl Gather for LiveReader {
+    fn may_concern(&self, workload: &Workload) -> bool {
+        let is_own = |check: &&AdmissionCheckState| self.checks.serves(&check.name);
+        let mut own = workload.checks().iter().filter(is_own).peekable();
+        let stands =
+            ["QuotaReserved", "Admitted", "Finished"].iter().any(|type_| workload.is(type_));
+        own.peek().is_some() && (stands || own.any(|check| check.state == CheckState::Ready))
+    }
+
     fn gather<'a>(
         &'a self,
         workload: &'a WorkloadKey,

@@ -57,6 +57,10 @@ fn snapshot() -> Snapshot {
 }
 
 impl Gather for Played {
+    fn may_concern(&self, _: &Workload) -> bool {
+        true
+    }
+
     fn gather<'a>(
         &'a self,
         _: &'a WorkloadKey,

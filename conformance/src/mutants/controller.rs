@@ -10,6 +10,7 @@ mod leaves_the_admission;
 mod lone_merge_patch;
 mod never_ready;
 mod raises_once;
+mod reader;
 mod ready_before_raise;
 mod silent_about_pods;
 mod trusts_labels;

@@ -7,18 +7,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dispatch_admission::{
-    At, Environment, Gather, GatherError, LiveReader, Object, Owner, Parts, Raised, Snapshot,
-    WorkloadKey,
+    At, Environment, Gather, GatherError, LiveReader, Object, Owner, Parts, Snapshot, WorkloadKey,
 };
 use dispatch_contract::names;
-use dispatch_contract::resources::{JobSet, TrainJob};
+use dispatch_contract::resources::TrainJob;
 use dispatch_kubernetes::owned;
 use dispatch_kubernetes::request::{Limits, Request, send};
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use futures::stream::BoxStream;
 use kube::{Api, Client, ResourceExt};
 
+use super::reader::{Differs, Reader};
 use crate::mutants::{Broken, Mutant};
 
 pub(super) const MUTANT: Mutant = Mutant {
@@ -32,8 +31,8 @@ pub(super) const MUTANT: Mutant = Mutant {
 fn parts(environment: &Environment) -> Parts {
     let Environment { client, limits, checks, .. } = environment.clone();
     let contract = LiveReader::new(client.clone(), limits, checks);
-    let gather = Arc::new(TrustsLabels { client, limits, contract });
-    Parts { gather, ..Parts::reference(environment) }
+    let gather = Reader(TrustsLabels { client, limits, contract });
+    Parts { gather: Arc::new(gather), ..Parts::reference(environment) }
 }
 
 struct TrustsLabels {
@@ -70,28 +69,16 @@ fn pretend(annotations: &mut BTreeMap<String, String>) {
     annotations.insert(names::ADMISSION_COUNT.to_owned(), "0".to_owned());
 }
 
-impl Gather for TrustsLabels {
+impl Differs for TrustsLabels {
+    fn contract(&self) -> &LiveReader {
+        &self.contract
+    }
+
     fn gather<'a>(
         &'a self,
         workload: &'a WorkloadKey,
     ) -> BoxFuture<'a, Result<Option<Snapshot>, GatherError>> {
         self.read(workload).boxed()
-    }
-
-    fn gather_again<'a>(
-        &'a self,
-        first: &'a Snapshot,
-        raised: &'a Raised,
-    ) -> BoxFuture<'a, Result<Snapshot, GatherError>> {
-        self.contract.gather_again(first, raised)
-    }
-
-    fn jobset_versions(&self, object: &Object) -> BoxStream<'static, JobSet> {
-        self.contract.jobset_versions(object)
-    }
-
-    fn last_warning<'a>(&'a self, object: &'a Object) -> BoxFuture<'a, Option<String>> {
-        self.contract.last_warning(object)
     }
 }
 
