@@ -59,7 +59,8 @@ fn judge(case: &Case<'_>) -> Verdict {
                     "the controller's write to Workload {} changed {path}, beside its own check",
                     workload.name
                 );
-                return Verdict::fail(because, [before.seq, after.seq]);
+                let echoes: &[_] = if decides_another(case, old, new) { &["RG-14"] } else { &[] };
+                return Verdict::echo(because, [before.seq, after.seq], echoes);
             }
         }
     }
@@ -99,6 +100,15 @@ fn difference(case: &Case<'_>, old: &Value, new: &Value) -> Option<String> {
             key => old["status"][key] == new["status"][key],
         };
         (!same).then(|| format!("status.{key}"))
+    })
+}
+
+/// Whether a check of somebody else's got another state: it was served (RG-14), and not only written.
+pub(super) fn decides_another(case: &Case<'_>, old: &Value, new: &Value) -> bool {
+    let before = others_checks(case, old);
+    others_checks(case, new).iter().any(|check| {
+        let same = before.iter().find(|it| it["name"] == check["name"]);
+        same.is_some_and(|it| it["state"] != check["state"])
     })
 }
 

@@ -11,12 +11,16 @@
 //! it starts the object past its gate. A foreign job that is taken for dispatch's is changed, and
 //! held up.
 //!
+//! # How it is judged
+//! That an owner could not be read is known from the requests of the replica that wrote Ready: the last
+//! time that it asked for the `TrainJob`, it was not told.
+//!
 //! # A history that breaks it
 //! The Workload that the object's `JobSet` owns becomes Ready.
 
 use dispatch_contract::names;
 
-use crate::history::{Kind, Version};
+use crate::history::{Ending, Exchange, Kind, Role, Version};
 use crate::rules::case::{self, Case, Claim};
 use crate::rules::{Judge, Verdict};
 
@@ -48,10 +52,39 @@ fn judge(case: &Case<'_>) -> Verdict {
         let because = format!("Workload {} became Ready though {why}", workload.name);
         return Verdict::fail(because, seq);
     }
+    if let Some(broken) = unread(case) {
+        return broken;
+    }
     if let Some(broken) = changed_foreign(case) {
         return broken;
     }
     Verdict::pass_if_seen(seen, "Workload that became Ready")
+}
+
+/// A Workload of dispatch's that became Ready by a replica that had tried to read its owner last, and
+/// had not been told.
+fn unread(case: &Case<'_>) -> Option<Verdict> {
+    let told = |exchange: &Exchange| {
+        let answered = exchange.ended.as_ref().is_some_and(|it| it.end.ending == Ending::Answered);
+        answered && exchange.status().is_some_and(|status| (200..300).contains(&status))
+    };
+    let all = case.objects.iter().chain(&case.probes);
+    let readies = all.flat_map(|family| family.readies.iter().map(move |it| (family, it)));
+    { readies }.find_map(|(family, ready)| {
+        let by = ready.by?;
+        let reads = case.requests.of(Role::Controller).filter(|it| {
+            let request = &it.request;
+            let of_owner = request.kind() == Some(Kind::TrainJob)
+                && request.name.as_deref() == Some(&family.trainjob.name);
+            of_owner && request.from == by && request.verb == "get" && it.seq < ready.version.seq
+        });
+        let last = reads.last().filter(|it| !told(it))?;
+        let because = format!(
+            "Workload {} became Ready though its owner, the TrainJob {}, could not be read",
+            ready.workload.name, family.trainjob.name
+        );
+        Some(Verdict::fail(because, [last.seq, ready.version.seq]))
+    })
 }
 
 /// A `TrainJob` that is not dispatch's, and was given a count or dispatch's patch.
@@ -75,7 +108,7 @@ mod tests {
 
     use super::*;
     use crate::history::History;
-    use crate::history::told::{CHECK, Told};
+    use crate::history::told::{ADAPTER, CHECK, CONTROLLER, NAME, Told, ask};
     use crate::rules::tests::assert_verdict;
 
     const OTHER: &str = "dj-01k0000000000000000000000b-s1";
@@ -117,8 +150,27 @@ mod tests {
         told.change(Kind::TrainJob, "foreign", |it| *it = object).history()
     }
 
+    /// Ready by a replica that asks for the owner, and is answered so.
+    fn asked(answer: impl FnOnce(&mut Told)) -> History {
+        let mut told = Told::kueue();
+        told.waits_by(ADAPTER).reads(CONTROLLER, Kind::Workload, "workload");
+        told.request(ask(CONTROLLER, "get", Kind::TrainJob, NAME));
+        answer(&mut told);
+        told.sets_by(CONTROLLER, "Ready").history()
+    }
+
     #[rstest]
     #[case::by_the_rules(Told::kueue().runs().history(), "pass")]
+    #[case::its_owner_is_read(asked(|told| { told.sent().answered(); }), "pass")]
+    #[case::its_owner_is_refused(
+        asked(|told| { told.refused_instead(403); }), "could not be read")]
+    #[case::its_owner_is_asked_for_in_vain(
+        asked(|told| { told.sent().answer_lost(); }), "could not be read")]
+    #[case::its_owner_is_read_in_the_end(
+        asked(|told| {
+            told.refused_instead(500).reads(CONTROLLER, Kind::TrainJob, NAME);
+        }),
+        "pass")]
     #[case::through_the_jobset(through_the_jobset(), "it is owned by JobSet")]
     #[case::through_the_jobset_and_pending(
         second_workload(&owner("JobSet", "o", "uid-jobset")).history(), "n/a")]

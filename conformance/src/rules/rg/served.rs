@@ -16,7 +16,7 @@ use dispatch_contract::resources::{AdmissionCheck, Conditions};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::own_entry::others_checks;
+use super::own_entry::{decides_another, others_checks};
 
 use crate::history::{Exchange, Kind, Role, Trail, Version};
 use crate::rules::case::Case;
@@ -34,6 +34,11 @@ pub(in crate::rules) const RG_14: Judge = Judge {
 };
 
 fn judge(case: &Case<'_>) -> Verdict {
+    if let Some(exchange) = written(case) {
+        let name = exchange.request.name.as_deref().unwrap_or_default();
+        let because = format!("the controller wrote to AdmissionCheck {name}");
+        return Verdict::fail(because, [exchange.seq]);
+    }
     let mut seen = false;
     for trail in case.history.of_kind(Kind::AdmissionCheck) {
         if case.checks.contains(trail.name.as_str()) {
@@ -49,7 +54,7 @@ fn judge(case: &Case<'_>) -> Verdict {
                 );
                 return Verdict::fail(because, [late.seq]);
             }
-        } else if let Some(seq) = written(case, trail) {
+        } else if let Some(seq) = written_by_manager(case, trail) {
             let because = format!("the controller wrote to AdmissionCheck {}", trail.name);
             return Verdict::fail(because, [seq]);
         }
@@ -67,12 +72,16 @@ fn judge(case: &Case<'_>) -> Verdict {
                 Author::Unknown => wrote(case, after, of_another),
             }
         });
-        if let Some((_, version)) = wrong {
+        if let Some((before, version)) = wrong {
+            // What was written without a decision is above all a write of too much.
+            let raw = (case.history.raw(before), case.history.raw(version));
+            let decided = matches!(raw, (Some(old), Some(new)) if decides_another(case, old, new));
+            let echoes: &[_] = if decided { &[] } else { &["RG-11"] };
             let because = format!(
                 "the controller wrote the entry of another's check on Workload {}",
                 claimed.workload.name
             );
-            return Verdict::fail(because, [version.seq]);
+            return Verdict::echo(because, [version.seq], echoes);
         }
     }
     Verdict::pass_if_seen(seen, "AdmissionCheck of the controller's")
@@ -88,16 +97,20 @@ pub(in crate::rules) fn is_active(case: &Case<'_>, version: &Version) -> bool {
         })
 }
 
-/// The event in which the controller wrote to another's `AdmissionCheck`: a request, whatever it
-/// changed, or where these are not recorded, a version with the field manager of the reference.
-fn written(case: &Case<'_>, trail: &Trail) -> Option<u64> {
-    let mut requests = case.requests.changes(Role::Controller);
-    let is_to = |(exchange, kind): &(&Exchange, Kind)| {
-        *kind == Kind::AdmissionCheck && exchange.request.name.as_deref() == Some(&trail.name)
+/// A write of the controller's to an `AdmissionCheck` that is not its own, whatever came of it.
+fn written<'a>(case: &Case<'a>) -> Option<&'a Exchange> {
+    let requests = case.requests.changes(Role::Controller);
+    let mut to_checks = requests.filter(|(_, kind)| *kind == Kind::AdmissionCheck);
+    let is_anothers = |exchange: &Exchange| {
+        let name = exchange.request.name.as_deref();
+        name.is_some_and(|name| !case.checks.contains(name))
     };
-    if let Some((exchange, _)) = requests.find(is_to) {
-        return Some(exchange.seq);
-    }
+    to_checks.find(|(exchange, _)| is_anothers(exchange)).map(|(exchange, _)| exchange)
+}
+
+/// The version of another's `AdmissionCheck` that has the field manager of the reference, where the
+/// requests are not recorded.
+fn written_by_manager(case: &Case<'_>, trail: &Trail) -> Option<u64> {
     let by_manager = |version: &&Version| {
         writer::author(&case.requests, trail, version) == Author::Unknown
             && wrote(case, version, |_| true)
