@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use dispatch_contract::{Clock, SystemClock};
 use dispatch_kubernetes::request::{Limits, Outcome, Request, RequestError, send, send_optional};
 use kube::api::{
     ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams,
@@ -19,6 +20,9 @@ use crate::follow::{Seen, follow};
 
 /// The field manager of what the suite makes.
 const MANAGER: &str = "dispatch-conformance";
+
+/// The field manager of what the suite writes as the controller of a foreign check.
+const FOREIGN_MANAGER: &str = "dispatch-conformance-foreign";
 
 /// The kinds that the suite makes or deletes, with their plurals.
 const PLURALS: [(&str, &str); 19] = [
@@ -141,6 +145,22 @@ pub(super) async fn merge_patch(
     let patch = Patch::Merge(merge);
     let patched = api.patch(&named.name, &params, &patch);
     send(Limits::default(), named.request("patch"), patched).await.map(drop)
+}
+
+/// Applies the status of an object, as the controller that the suite plays for a foreign check.
+pub(super) async fn apply_status(client: &Client, object: Value) -> Result<(), RequestError> {
+    let text = |at: &str| object.pointer(at).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let (kind, name) = (text("/kind"), text("/metadata/name"));
+    let namespace = object.pointer("/metadata/namespace").and_then(Value::as_str);
+    let api = api(client, &text("/apiVersion"), &kind, namespace);
+    let request = Request::new("patch", plural(&kind), name.clone());
+    let (by, patch) = (PatchParams::apply(FOREIGN_MANAGER).force(), Patch::Apply(&object));
+    send(Limits::default(), request, api.patch_status(&name, &by, &patch)).await.map(drop)
+}
+
+/// The time, as objects have it.
+pub(super) fn now() -> String {
+    SystemClock.now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
 /// Waits until the object of this UID is gone; whether it went within the limit.

@@ -8,12 +8,12 @@ use dispatch_kubernetes::request::RequestError;
 use futures::future::try_join_all;
 use kube::Client;
 
-use super::api::create;
+use super::api::{apply_status, create, now};
 use super::{Names, RunError};
 use crate::scenario::Given;
 
 pub(super) use access::{PrivateFolder, Token};
-pub(super) use objects::{namespace, submitted, trainer};
+pub(super) use objects::{foreign_check_ready, namespace, submitted, trainer};
 pub(super) use rights::Rights;
 
 /// Who the subjects are to the cluster.
@@ -49,6 +49,9 @@ pub(super) async fn make(
     all.extend([access::ADAPTER, access::CONTROLLER].map(|name| access::account(name, names)));
     all.extend(rights.iter().flat_map(|rights| rights.objects.iter().cloned()));
     try_join_all(all.into_iter().map(|object| create(client, object))).await?;
+    if given.foreign_check {
+        apply_status(client, objects::foreign_check_served(names, &now())).await?;
+    }
     try_join_all(rights.iter().map(|rights| rights::in_force(client, rights, names))).await?;
     Ok(Access {
         adapter: access::token(client, access::ADAPTER, names).await?,

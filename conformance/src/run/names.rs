@@ -77,6 +77,16 @@ impl Names {
         self.unique("dispatch")
     }
 
+    /// The `AdmissionCheck` of another controller.
+    pub fn foreign_check(&self) -> String {
+        self.unique("foreign")
+    }
+
+    /// The controller that the foreign check names.
+    pub fn foreign_controller(&self) -> String {
+        format!("foreign.dispatch.phpboyscout.uk/{}", self.suffix)
+    }
+
     /// The controller that the `AdmissionCheck` names.
     pub fn controller_name(&self) -> String {
         format!("conformance.dispatch.phpboyscout.uk/{}", self.suffix)
@@ -121,6 +131,8 @@ mod tests {
                 names.cluster_queue(),
                 names.cohort(),
                 names.admission_check(),
+                names.foreign_check(),
+                names.foreign_controller(),
                 names.controller_name(),
                 names.priority_class(Priority::Low),
                 names.priority_class(Priority::High),

@@ -84,6 +84,7 @@ async fn one(
         Action::Edit { thing, merge } => administrator::edit(stage, thing, merge).await,
         Action::Deactivate { job } => administrator::set_active(stage, job, false).await,
         Action::Reactivate { job } => administrator::set_active(stage, job, true).await,
+        Action::Approve { job } => administrator::approve(stage, job).await,
         Action::Terminate { subject } => stage.subjects.terminate(*subject).await,
         Action::Kill { subject } => stage.subjects.kill(*subject).await,
         Action::Restart { subject } => stage.subjects.restart(*subject).await,

@@ -129,6 +129,7 @@ pub(super) fn in_order(names: &Names, rights: &[Rights]) -> Vec<Vec<Named>> {
     let kueue = |kind, name| Named::cluster(KUEUE, kind, name);
     let mut unused = vec![
         kueue("AdmissionCheck", names.admission_check()),
+        kueue("AdmissionCheck", names.foreign_check()),
         kueue("ResourceFlavor", names.flavor()),
     ];
     let priorities = [Priority::Low, Priority::High];
@@ -170,7 +171,7 @@ mod tests {
     fn everything_that_a_cluster_has_once_is_removed_by_its_own_name() {
         let names = Names::new("r", 1);
         let all = in_order(&names, &[]).concat();
-        assert_eq!(all.len(), 5);
+        assert_eq!(all.len(), 6);
         assert!(all.iter().all(|named| named.name.ends_with(names.suffix())), "{all:?}");
     }
 }

@@ -88,6 +88,11 @@ pub enum Action {
         /// The job.
         job: JobName,
     },
+    /// The controller of the foreign check sets it Ready on the job's Workload.
+    Approve {
+        /// The job.
+        job: JobName,
+    },
     /// A subject is asked to stop (SIGTERM), and has stopped when the step ends.
     Terminate {
         /// Which.
@@ -144,6 +149,7 @@ impl Action {
             Self::Edit { .. } => "edit",
             Self::Deactivate { .. } => "deactivate",
             Self::Reactivate { .. } => "reactivate",
+            Self::Approve { .. } => "approve",
             Self::Terminate { .. } => "terminate",
             Self::Kill { .. } => "kill",
             Self::Restart { .. } => "restart",

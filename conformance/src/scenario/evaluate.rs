@@ -123,6 +123,7 @@ impl Fact {
             Self::Workload(fact) => {
                 let mut kinds = vec![Kind::Workload, Kind::TrainJob, Kind::Job];
                 kinds.extend(fact.names_pods_of.as_ref().map(|_| Kind::Pod));
+                kinds.extend(fact.of_jobset.then_some(Kind::JobSet));
                 kinds
             }
             Self::TrainJob(_) | Self::Ended { .. } => vec![Kind::TrainJob],
@@ -197,6 +198,7 @@ impl<'a> At<'a> {
 
     fn workload(&self, fact: &WorkloadFact) -> Truth {
         let check = self.history.begin().and_then(|begin| begin.admission_check.as_deref());
+        let ours = check;
         let names: Vec<_> = match &fact.names_pods_of {
             Some(job) => self.live_pods(job).into_iter().map(ResourceExt::name_any).collect(),
             None => Vec::new(),
@@ -204,6 +206,7 @@ impl<'a> At<'a> {
         let is = |workload: &Workload| {
             let check = check.and_then(|name| workload.check(name));
             let said = |name: &String| check.is_some_and(|check| check.message.contains(name));
+            let foreign = workload.checks().iter().find(|it| Some(it.name.as_str()) != ours);
             let says_all = !names.is_empty() && names.iter().all(said);
             agrees(fact.gated, is_gated(workload))
                 && agrees(fact.quota_reserved, workload.is("QuotaReserved"))
@@ -214,10 +217,20 @@ impl<'a> At<'a> {
                     .check
                     .as_ref()
                     .is_none_or(|state| check.is_some_and(|it| it.state == *state))
+                && fact
+                    .foreign_check
+                    .as_ref()
+                    .is_none_or(|state| foreign.is_some_and(|it| it.state == *state))
                 && (fact.names_pods_of.is_none() || says_all)
         };
         let uids = self.uids(&fact.job).into_iter();
-        let trails = uids.flat_map(|uid| self.history.workloads_of(uid));
+        let owners: Vec<&str> = if fact.of_jobset {
+            let jobsets = uids.flat_map(|uid| self.history.jobsets_of(uid));
+            jobsets.map(|jobset| jobset.uid.as_str()).collect()
+        } else {
+            uids.collect()
+        };
+        let trails = owners.into_iter().flat_map(|uid| self.history.workloads_of(uid));
         self.any_is(trails, |version| version.workload().is_some_and(is))
     }
 

@@ -101,6 +101,8 @@ pub struct WorkloadFact {
     pub quota_reserved: Option<bool>,
     /// The state of dispatch's check on it.
     pub check: Option<CheckState>,
+    /// The state of the foreign check on it.
+    pub foreign_check: Option<CheckState>,
     /// The condition Admitted.
     pub admitted: Option<bool>,
     /// The condition Evicted.
@@ -109,6 +111,8 @@ pub struct WorkloadFact {
     pub active: Option<bool>,
     /// `names: pods-of train`: the message of dispatch's check names each live pod of that job.
     pub names_pods_of: Option<JobName>,
+    /// `of: jobset`: it is the Workload that the job's `JobSet` owns, and not the job's own.
+    pub of_jobset: bool,
 }
 
 /// What is asked of a `TrainJob`.

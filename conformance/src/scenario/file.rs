@@ -55,6 +55,8 @@ pub(super) struct GivenFile {
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct QueueFile {
     pub(super) cpu: Spanned<u32>,
+    #[serde(default)]
+    pub(super) foreign_check: bool,
 }
 
 #[derive(Deserialize)]
@@ -96,6 +98,7 @@ pub(super) enum StepFile {
     Edit(EditFile),
     Deactivate(Text),
     Reactivate(Text),
+    Approve(Text),
     Terminate(Text),
     Kill(Text),
     Restart(Text),
@@ -252,10 +255,12 @@ pub(super) struct FactFile {
     pub(super) gated: Option<Spanned<bool>>,
     pub(super) quota_reserved: Option<Spanned<bool>>,
     pub(super) check: Option<Text>,
+    pub(super) foreign_check: Option<Text>,
     pub(super) admitted: Option<Spanned<bool>>,
     pub(super) evicted: Option<Spanned<bool>>,
     pub(super) active: Option<Spanned<bool>>,
     pub(super) names: Option<Text>,
+    pub(super) of: Option<Spanned<WorkloadOf>>,
     pub(super) suspended: Option<Spanned<bool>>,
     pub(super) opened: Option<Spanned<bool>>,
     pub(super) held: Option<Spanned<bool>>,
@@ -281,6 +286,14 @@ pub(super) struct FactFile {
 pub(super) enum CheckActivity {
     Active,
     Inactive,
+}
+
+/// Whose Workload a fact is about, where it is not the `TrainJob`'s or Job's own.
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum WorkloadOf {
+    #[serde(rename = "jobset")]
+    JobSet,
 }
 
 /// An expectation: one claim, and the points of the history that it is about.

@@ -11,6 +11,8 @@ pub struct Given {
     pub mode: Mode,
     /// The quota of the `ClusterQueue`, in CPUs. Jobs ask it for what their `cpu` says.
     pub queue_cpu: u32,
+    /// Whether the `ClusterQueue` lists the check of another controller too, which the suite plays.
+    pub foreign_check: bool,
     /// How many replicas of the controller run, each ready before the first step.
     pub controller_replicas: u32,
     /// Whether the adapter has to prove the gate before it starts anything.

@@ -89,6 +89,7 @@ struct Plan<'a> {
     /// The calls so far, and the jobs they were for.
     calls: BTreeSet<(Verb, Option<JobName>)>,
     queue_cpu: u32,
+    foreign_check: bool,
     /// Jobs whose Start has no answer so far.
     unanswered: BTreeSet<JobName>,
     replicas: u32,
@@ -118,6 +119,7 @@ impl<'a> Plan<'a> {
             jobs_to_come: steps::jobs_made(&file.steps.value),
             calls: BTreeSet::new(),
             queue_cpu: file.given.queue.cpu.value,
+            foreign_check: file.given.queue.foreign_check,
             replicas: file.given.controller.replicas.value,
             unanswered: BTreeSet::new(),
             stopped: BTreeSet::new(),
@@ -201,6 +203,7 @@ impl<'a> Plan<'a> {
         Given {
             mode: given.mode,
             queue_cpu: self.queue_cpu,
+            foreign_check: self.foreign_check,
             controller_replicas: self.replicas,
             adapter_preflight: given.adapter.preflight,
             kueue_feature_gates: gates.unwrap_or_default(),

@@ -8,7 +8,7 @@ pub(crate) fn scenario(then: &str, witness: &str) -> Scenario {
         "title: A test
 why: To have a scenario.
 proves: [EX-01]
-given: {{ mode: kueue, queue: {{ cpu: 4 }}, controller: {{ replicas: 1 }} }}
+given: {{ mode: kueue, queue: {{ cpu: 4, foreign-check: true }}, controller: {{ replicas: 1 }} }}
 steps:
   - preflight: {{ observe-only: false }}
   - terminate: controller-0

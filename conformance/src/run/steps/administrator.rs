@@ -1,9 +1,11 @@
-//! `delete`, `edit`, `deactivate` and `reactivate`: what an administrator does to objects.
+//! `delete`, `edit`, `deactivate`, `reactivate` and `approve`: what an administrator does to objects,
+//! and the controller of a foreign check.
 
 use serde_json::{Value, json};
 
-use crate::run::api::{Deleted, Named, delete as delete_one, merge_patch};
+use crate::run::api::{Deleted, Named, apply_status, delete as delete_one, merge_patch, now};
 use crate::run::error::StepError;
+use crate::run::fixture::foreign_check_ready;
 use crate::run::stage::Stage;
 use crate::scenario::{JobName, OwnThing, Target, TargetKind, Thing};
 
@@ -46,6 +48,17 @@ pub(super) async fn set_active(
 ) -> Result<(), StepError> {
     let thing = Thing::Of(Target { kind: TargetKind::Workload, of: job.clone() });
     edit(stage, &thing, &json!({ "spec": { "active": active } })).await
+}
+
+/// Sets the foreign check of a job's Workload Ready, as the controller that it names.
+pub(super) async fn approve(stage: &mut Stage<'_>, job: &JobName) -> Result<(), StepError> {
+    let thing = Thing::Of(Target { kind: TargetKind::Workload, of: job.clone() });
+    let workloads = named(stage, &thing)?;
+    let Some(workload) = workloads.first() else {
+        return Err(StepError::failed(format!("there is no {thing} to approve")));
+    };
+    let ready = foreign_check_ready(&stage.names, &workload.name, &now());
+    Ok(apply_status(&stage.client, ready).await?)
 }
 
 /// The objects that are meant.

@@ -65,6 +65,20 @@ fn now(tell: Teller, text: &str) -> Truth {
 #[case::check_inactive(telling(|t| t.change(Kind::AdmissionCheck, CHECK, |it| it["status"] = json!({}))), "{ admission-check: inactive }")]
 #[case::proved(telling(|t| t.calls(Verb::Preflight).answers(json!({"observeOnly": false}))), "{ preflight: proved }")]
 #[case::leak(telling(|t| t.calls(Verb::Preflight).answers(json!({"observeOnly": true}))), "{ preflight: observe-only }")]
+#[case::another_checks_state(
+    telling(|t| t.waits().workload(|it| {
+        it["status"]["admissionChecks"].as_array_mut().unwrap()
+            .push(json!({"name": "other", "state": "Ready", "message": ""}));
+    })),
+    "{ workload: train, check: Pending, foreign-check: Ready }"
+)]
+#[case::the_jobsets_workload(
+    telling(|t| t.starts().create(Kind::Workload, json!({
+        "metadata": {"name": "second", "namespace": "ns", "uid": "uid-second", "ownerReferences": [
+            {"kind": "JobSet", "name": NAME, "uid": "uid-jobset", "controller": true}]},
+        "status": {"conditions": [{"type": "QuotaReserved", "status": "True"}]}}))),
+    "{ workload: train, of: jobset, quota-reserved: true }"
+)]
 #[case::message_names_the_pod(
     telling(|t| t.runs().workload(|it| set_check(it, "Pending", "waiting for pod-1"))),
     "{ workload: train, names: pods-of train }"

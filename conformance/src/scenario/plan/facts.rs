@@ -16,7 +16,20 @@ use crate::scenario::{
 
 /// What facts are about, each with what can be asked of it.
 pub(in crate::scenario) const SUBJECTS: [(&str, &[&str]); 18] = [
-    ("workload", &["gated", "quota-reserved", "check", "admitted", "evicted", "active", "names"]),
+    (
+        "workload",
+        &[
+            "gated",
+            "quota-reserved",
+            "check",
+            "foreign-check",
+            "admitted",
+            "evicted",
+            "active",
+            "names",
+            "of",
+        ],
+    ),
     ("trainjob", &["suspended", "opened", "held", "ended-mark", "A"]),
     ("jobset", &["nth", "suspended"]),
     ("running", &["execution", "A"]),
@@ -164,6 +177,13 @@ impl Plan<'_> {
             Some(text) => Some(self.check_state(text)?),
             None => None,
         };
+        let foreign_check = match &written.foreign_check {
+            Some(text) => {
+                self.foreign_check_is_there(place(text))?;
+                Some(self.check_state(text)?)
+            }
+            None => None,
+        };
         let names_pods_of = match &written.names {
             Some(text) => Some(self.pods_named(text)?),
             None => None,
@@ -173,11 +193,23 @@ impl Plan<'_> {
             gated: value(written.gated.as_ref()),
             quota_reserved: value(written.quota_reserved.as_ref()),
             check,
+            foreign_check,
             admitted: value(written.admitted.as_ref()),
             evicted: value(written.evicted.as_ref()),
             active: value(written.active.as_ref()),
             names_pods_of,
+            of_jobset: written.of.is_some(),
         }))
+    }
+
+    /// Refuses what speaks of a check that the scenario does not ask for.
+    pub(super) fn foreign_check_is_there(&mut self, at: Place) -> Option<()> {
+        if !self.foreign_check {
+            let problem = Problem::new(at, "there is no foreign check");
+            self.refuse(problem.hint("write `queue: { cpu: 4, foreign-check: true }`"));
+            return None;
+        }
+        Some(())
     }
 
     fn check_state(&mut self, text: &Text) -> Option<CheckState> {
@@ -365,10 +397,12 @@ impl FactFile {
             key("gated", self.gated.as_ref()),
             key("quota-reserved", self.quota_reserved.as_ref()),
             key("check", self.check.as_ref()),
+            key("foreign-check", self.foreign_check.as_ref()),
             key("admitted", self.admitted.as_ref()),
             key("evicted", self.evicted.as_ref()),
             key("active", self.active.as_ref()),
             key("names", self.names.as_ref()),
+            key("of", self.of.as_ref()),
             key("suspended", self.suspended.as_ref()),
             key("opened", self.opened.as_ref()),
             key("held", self.held.as_ref()),

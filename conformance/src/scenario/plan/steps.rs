@@ -79,6 +79,11 @@ impl Plan<'_> {
                 let job = self.job(&job.value, place(job))?;
                 Some(Action::Reactivate { job })
             }
+            StepFile::Approve(job) => {
+                self.foreign_check_is_there(place(job))?;
+                let job = self.job(&job.value, place(job))?;
+                Some(Action::Approve { job })
+            }
             StepFile::Terminate(subject) => self.terminate(subject),
             StepFile::Kill(subject) => self.kill(subject),
             StepFile::Restart(subject) => self.restart(subject),
