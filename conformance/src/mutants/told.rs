@@ -3,6 +3,7 @@
 use dispatch_admission::{At, Object, Owner, Snapshot};
 use dispatch_contract::names;
 use dispatch_kubernetes::owned::Owned;
+use kube::ResourceExt;
 use serde_json::{Value, json};
 
 use super::Mutant;
@@ -73,6 +74,18 @@ pub(super) fn snapshot(conditions: &[&str]) -> Snapshot {
     }
 }
 
+/// The same, with another annotation on the `TrainJob`, or without it.
+pub(super) fn annotated(mut snapshot: Snapshot, key: &str, value: Option<&str>) -> Snapshot {
+    if let Owner::Dispatch(object) = &mut snapshot.owner {
+        let annotations = object.trainjob.object.annotations_mut();
+        match value {
+            Some(value) => annotations.insert(key.to_owned(), value.to_owned()),
+            None => annotations.remove(key),
+        };
+    }
+    snapshot
+}
+
 /// Preempted, with a pod that lingers.
 pub(super) fn evicted() -> Told {
     let mut told = Told::kueue();
@@ -98,6 +111,20 @@ pub(super) fn foreign() -> Told {
                 "admissionChecks": [{"name": CHECK, "state": "Pending", "message": ""}]}}),
     );
     told
+}
+
+/// The check of another controller is on the Workload too.
+pub(super) fn foreign_check(told: &mut Told) -> &mut Told {
+    told.create(
+        Kind::AdmissionCheck,
+        json!({"metadata": {"name": "foreign", "uid": "uid-foreign"},
+            "spec": {"controllerName": "example.com/another"},
+            "status": {"conditions": [{"type": "Active", "status": "True"}]}}),
+    );
+    told.workload(|it| {
+        let checks = it["status"]["admissionChecks"].as_array_mut().unwrap();
+        checks.push(json!({"name": "foreign", "state": "Pending", "message": ""}));
+    })
 }
 
 /// Asserts that this is what the mutant is to be caught by: its own rule first, and the others that
