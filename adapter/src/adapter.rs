@@ -120,17 +120,12 @@ impl Adapter {
     /// Whether the gate is proved, or taken for granted (PF-02).
     fn is_proved(&self, call: &str) -> Result<(), CallError> {
         let proof = self.proof.lock().unwrap_or_else(PoisonError::into_inner);
-        let why = match (proof.as_ref(), self.config.preflight) {
-            (Some(answer), _) if answer.observe_only => {
-                let reasons: Vec<_> = answer.reasons.iter().map(|r| r.message.as_str()).collect();
-                reasons.join("; ")
-            }
-            (None, Preflight::Required) => "preflight has not proved the start gate".to_owned(),
-            (None, Preflight::Assumed) => {
+        let policy = self.config.preflight;
+        let Some(why) = self.decisions.observe_only(proof.as_ref(), policy) else {
+            if proof.is_none() && policy == Preflight::Assumed {
                 tracing::warn!("{call}: preflight is assumed, nobody proved that the gate holds");
-                return Ok(());
             }
-            (Some(_), _) => return Ok(()),
+            return Ok(());
         };
         let message = format!("{call} is refused, the adapter may only observe: {why}");
         Err(fail(ErrorKind::ObserveOnly, message, &["PF-02"]))

@@ -1,21 +1,48 @@
 //! The decisions of the calls, by name: each is a pure function of what was read.
 
 use dispatch_contract::resources::{TrainJob, Workload};
-use dispatch_contract::{ObjectRef, State};
+use dispatch_contract::{CallError, ObjectRef, PreflightAnswer, StartRequest, State, Violation};
 use dispatch_kubernetes::owned::Owned;
+use kube::api::DeleteParams;
 use serde_json::Value;
 
-use crate::preflight::{ProbeVerdict, Sighting};
+use crate::preflight::{ProbeVerdict, Proofs, Sighting};
 use crate::release::{Lifted, Resumption};
-use crate::start::{Difference, WorkloadVerdict};
+use crate::start::{Closure, Difference, WorkloadVerdict};
 use crate::status::Observed;
 use crate::stop::Left;
 use crate::write::Step;
-use crate::{hold, open, preflight, release, start, status, stop};
+use crate::{Config, Preflight, hold, list, open, preflight, release, start, status, stop};
 
 /// What an adapter decides. Every method is the contract's decision unless it is replaced, so that
 /// somebody who wants to see what a broken adapter does replaces exactly one.
 pub trait Decisions: Send + Sync {
+    /// Whether an adapter may only observe, after its last preflight, and why (PF-02).
+    fn observe_only(&self, last: Option<&PreflightAnswer>, policy: Preflight) -> Option<String> {
+        preflight::observe_only(last, policy)
+    }
+
+    /// What is wrong with Start's input (CA-06).
+    fn input(&self, request: &StartRequest, config: &Config) -> Result<(), CallError> {
+        start::check_input(request, config)
+    }
+
+    /// By what an object is closed in the request that creates it (SG-01).
+    fn closure(&self) -> Closure {
+        Closure::default()
+    }
+
+    /// Where the answer to the dry run differs from what Start is about to write (SG-08).
+    fn rehearsed(&self, written: &Value, answer: &Value) -> Vec<Difference> {
+        start::differences(written, answer)
+    }
+
+    /// Whether the object of the name is the one that this input makes, and if not why (SG-07).
+    /// `digest` is that of the input.
+    fn same_input(&self, trainjob: &TrainJob, digest: &str) -> Result<(), String> {
+        start::same_input(trainjob, digest)
+    }
+
     /// Where the object that was read differs from what Start wrote (SG-03, SG-04).
     fn differences(&self, written: &Value, found: &Value) -> Vec<Difference> {
         start::differences(written, found)
@@ -34,6 +61,11 @@ pub trait Decisions: Send + Sync {
     /// What Hold does with an object, for a fresh token (CA-01).
     fn hold(&self, trainjob: &TrainJob, token: &str) -> Step<()> {
         hold::decide(trainjob, token)
+    }
+
+    /// Whether Hold deactivates a Workload of the object (CA-01).
+    fn deactivates(&self, workload: &Workload) -> bool {
+        workload.is_active()
     }
 
     /// What Release does with an object whose first read had this token (CA-02).
@@ -56,6 +88,22 @@ pub trait Decisions: Send + Sync {
         status::state(observed)
     }
 
+    /// What contradicts the contract and can be seen of an object (SG-02, EX-04, EX-05).
+    fn violations(&self, observed: &Observed) -> Vec<Violation> {
+        status::violations(observed)
+    }
+
+    /// Whether List names a `TrainJob` (CA-08).
+    fn is_listed(&self, trainjob: &TrainJob) -> bool {
+        list::is_listed(trainjob)
+    }
+
+    /// How an object is deleted: at this resourceVersion, where Start refuses it (SG-06), and in any
+    /// version by Stop (CA-03).
+    fn deletion(&self, object: &ObjectRef, version: Option<String>) -> DeleteParams {
+        stop::deletion(object, version)
+    }
+
     /// What of a stopped object is still there (CA-03).
     fn left(&self, object: &ObjectRef, named: Option<&TrainJob>, owned: &Owned) -> Left {
         stop::left(object, named, owned)
@@ -64,6 +112,11 @@ pub trait Decisions: Send + Sync {
     /// What the sightings of a probe prove (PF-01, PF-07).
     fn probe(&self, sightings: &[Sighting]) -> ProbeVerdict {
         preflight::judge_probe(sightings)
+    }
+
+    /// What preflight answers, of everything that it found (PF-01, PF-03 to PF-07).
+    fn conclude(&self, proofs: &Proofs) -> PreflightAnswer {
+        preflight::conclude(proofs)
     }
 }
 

@@ -49,7 +49,8 @@ async fn deactivate(adapter: &Adapter, object: &ObjectRef) -> Result<(), CallErr
     let deadline = Instant::now() + adapter.config().timeouts.workload;
     let mut workloads = None;
     loop {
-        let inactive = |w: &Workload| if w.is_active() { Err(false) } else { Ok(()) };
+        let inactive =
+            |w: &Workload| if adapter.decisions().deactivates(w) { Err(false) } else { Ok(()) };
         if set_active(adapter, &object.uid, inactive).await?.is_some() {
             return Ok(());
         }

@@ -39,9 +39,13 @@ pub use hold::decide as decide_hold;
 pub use lease::Heartbeat;
 pub use list::is_listed;
 pub use open::decide as decide_open;
-pub use preflight::{PROBE_WINDOW, ProbeVerdict, Sighting, judge_probe};
+pub use preflight::{
+    Findings, PROBE_WINDOW, ProbeVerdict, Proofs, Sighting, conclude, judge_probe, observe_only,
+};
 pub use release::{Lifted, Resumption, decide as decide_release, resume as decide_resume};
-pub use start::{Difference, WorkloadVerdict, differences, judge_workload};
+pub use start::{
+    Closure, Difference, WorkloadVerdict, check_input, differences, judge_workload, same_input,
+};
 pub use status::{Observed, state, violations};
-pub use stop::{Left, left};
+pub use stop::{Left, deletion, left};
 pub use write::Step;

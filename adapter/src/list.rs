@@ -29,7 +29,7 @@ pub(crate) async fn list(adapter: &Adapter) -> Result<Vec<ListEntry>, CallError>
         .items
         .into_iter()
         .filter_map(|guarded| guarded.0.ok())
-        .filter(is_listed)
+        .filter(|trainjob| adapter.decisions().is_listed(trainjob))
         .collect();
     let mut entries: Vec<_> = states(adapter, objects)
         .await?

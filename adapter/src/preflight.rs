@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use dispatch_contract::{CallError, PreflightAnswer, ReadmissionGate, Violation};
 
-use crate::Adapter;
 use crate::lease::{self, Heartbeat};
+use crate::{Adapter, LeaseRef, Preflight};
 
 mod leftovers;
 mod probe;
@@ -23,11 +23,11 @@ pub const PROBE_WINDOW: Duration = Duration::from_secs(10);
 
 /// What one part of preflight found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Findings {
+pub struct Findings {
     /// Why nothing may be started.
-    pub(crate) reasons: Vec<Violation>,
+    pub reasons: Vec<Violation>,
     /// What the operator should know of all the same.
-    pub(crate) warnings: Vec<String>,
+    pub warnings: Vec<String>,
 }
 
 impl Findings {
@@ -41,26 +41,56 @@ impl Findings {
     }
 }
 
+/// Everything that a preflight found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Proofs {
+    /// Of the check, and of the queue that has to name it (PF-06).
+    pub administration: Findings,
+    /// What is known of the controller (PF-04).
+    pub heartbeat: Heartbeat,
+    /// By which Lease.
+    pub lease: LeaseRef,
+    /// Of the probe (PF-01, PF-05, PF-07).
+    pub probe: Findings,
+}
+
 pub(crate) async fn preflight(adapter: &Adapter) -> Result<PreflightAnswer, CallError> {
-    let mut findings = queue::check(adapter).await?;
-    let served = findings.reasons.is_empty();
+    let administration = queue::check(adapter).await?;
     let (heartbeat, probe) = tokio::join!(lease::observe(adapter), probe::run(adapter));
-    let heartbeat = heartbeat?;
-    let alive = heartbeat_findings(adapter, &heartbeat);
-    let gate = readmission_gate(&alive, served, &findings);
+    let lease = adapter.config().lease.clone();
+    let proofs = Proofs { administration, heartbeat: heartbeat?, lease, probe: probe? };
+    Ok(adapter.decisions().conclude(&proofs))
+}
+
+/// What preflight answers, of what it found: observe-only for every reason there is.
+pub fn conclude(proofs: &Proofs) -> PreflightAnswer {
+    let mut findings = proofs.administration.clone();
+    let alive = heartbeat_findings(&proofs.lease, &proofs.heartbeat);
+    let readmission_gate = readmission_gate(&alive, &findings);
     findings.add(alive);
-    findings.add(probe?);
-    Ok(PreflightAnswer {
+    findings.add(proofs.probe.clone());
+    PreflightAnswer {
         observe_only: !findings.reasons.is_empty(),
         reasons: findings.reasons,
-        readmission_gate: gate,
+        readmission_gate,
         warnings: findings.warnings,
-    })
+    }
+}
+
+/// Why an adapter may only observe, after what its last preflight said (PF-02).
+pub fn observe_only(last: Option<&PreflightAnswer>, policy: Preflight) -> Option<String> {
+    match (last, policy) {
+        (Some(answer), _) if answer.observe_only => {
+            let reasons: Vec<_> = answer.reasons.iter().map(|r| r.message.as_str()).collect();
+            Some(reasons.join("; "))
+        }
+        (None, Preflight::Required) => Some("preflight has not proved the start gate".to_owned()),
+        (None, Preflight::Assumed) | (Some(_), _) => None,
+    }
 }
 
 /// What the controller's Lease says (PF-04).
-fn heartbeat_findings(adapter: &Adapter, heartbeat: &Heartbeat) -> Findings {
-    let lease = &adapter.config().lease;
+fn heartbeat_findings(lease: &LeaseRef, heartbeat: &Heartbeat) -> Findings {
     let place = format!("the Lease {}/{}", lease.namespace, lease.name);
     let mut findings = Findings::default();
     match heartbeat {
@@ -84,11 +114,9 @@ fn heartbeat_findings(adapter: &Adapter, heartbeat: &Heartbeat) -> Findings {
 }
 
 /// Whether there is a readmission gate (PF-03).
-fn readmission_gate(alive: &Findings, served: bool, queue: &Findings) -> ReadmissionGate {
-    let first = alive.reasons.first().or_else(|| queue.reasons.first());
-    match first {
-        None if served => ReadmissionGate::Yes,
+fn readmission_gate(alive: &Findings, administration: &Findings) -> ReadmissionGate {
+    match alive.reasons.first().or_else(|| administration.reasons.first()) {
+        None => ReadmissionGate::Yes,
         Some(reason) => ReadmissionGate::No(reason.message.clone()),
-        None => ReadmissionGate::No("the AdmissionCheck is not served".to_owned()),
     }
 }

@@ -22,8 +22,10 @@ mod leftovers;
 mod runtime;
 mod workload;
 
+pub use body::Closure;
 pub(crate) use body::{Labels, body};
 pub use compare::{Difference, differences};
+pub use input::check as check_input;
 pub(crate) use input::{Input, input};
 pub(crate) use runtime::{Runtime, judge as judge_runtime};
 pub use workload::{WorkloadVerdict, judge_workload};
@@ -32,9 +34,11 @@ pub(crate) async fn start(
     adapter: &Adapter,
     request: &StartRequest,
 ) -> Result<StartAnswer, CallError> {
-    let input = input(request, adapter.config())?;
+    adapter.decisions().input(request, adapter.config())?;
+    let input = input(request, adapter.config());
     let runtime = runtime::resolve(adapter, &input.request.runtime_ref).await?;
-    let written = body(adapter.namespace(), &input, &runtime, Labels::Object);
+    let closure = adapter.decisions().closure();
+    let written = body(adapter.namespace(), &input, &runtime, Labels::Object, closure);
     let found = match read_raw(adapter, &input.request.name).await? {
         Some(found) => found,
         None => create(adapter, &input, &written).await?,
@@ -50,7 +54,7 @@ async fn create(adapter: &Adapter, input: &Input, written: &Value) -> Result<Val
     priority_exists(adapter, input.request.priority_class.as_deref()).await?;
     leftovers::check(adapter, name).await?;
     if let Some(answer) = dry_run(adapter, name, written).await? {
-        let differences = adapter.decisions().differences(written, &answer);
+        let differences = adapter.decisions().rehearsed(written, &answer);
         if !differences.is_empty() {
             let mut error = refusal(adapter, name, &differences, "SG-08");
             error.message.push_str("; nothing was created");
@@ -158,7 +162,11 @@ async fn accept(
         let message = format!("TrainJob {}/{name} cannot be read: {error}", adapter.namespace());
         fail(ErrorKind::Refused, message, &["SG-07"])
     })?;
-    same_input(adapter, &trainjob, &input.digest)?;
+    // Of other input, it is left alone.
+    adapter.decisions().same_input(&trainjob, &input.digest).map_err(|why| {
+        let place = format!("TrainJob {}/{name}", adapter.namespace());
+        fail(ErrorKind::Refused, format!("{place} {why}"), &["SG-07"])
+    })?;
     let object = ObjectRef { name: name.clone(), uid: trainjob.uid().unwrap_or_default() };
     // Opened or ended, it is recorded long since: what happened to it is told by Status, and no
     // repeat of Start may stop it.
@@ -181,23 +189,21 @@ async fn accept(
     }
 }
 
-/// Refuses an object of the same name that was made from other input, and leaves it alone (SG-07).
-fn same_input(adapter: &Adapter, trainjob: &TrainJob, digest: &str) -> Result<(), CallError> {
-    let place = format!("TrainJob {}/{}", adapter.namespace(), trainjob.name_any());
-    let refuse = |message: String| Err(fail(ErrorKind::Refused, message, &["SG-07"]));
+/// Whether an object was made from the input of this digest; if not, why not, in words that follow its
+/// name (SG-07).
+pub fn same_input(trainjob: &TrainJob, digest: &str) -> Result<(), String> {
     if trainjob.metadata.deletion_timestamp.is_some() {
-        return refuse(format!("{place} is there and is being deleted; try again once it is gone"));
+        return Err("is there and is being deleted; try again once it is gone".to_owned());
     }
     match trainjob.annotation(names::SPEC_DIGEST) {
         Some(found) if found == digest => Ok(()),
-        Some(found) => refuse(format!(
-            "{place} exists and was started from other input: its annotation {} is {found}, and \
-             this input gives {digest}; it is left as it is",
+        Some(found) => Err(format!(
+            "exists and was started from other input: its annotation {} is {found}, and this input \
+             gives {digest}; it is left as it is",
             names::SPEC_DIGEST
         )),
-        None => refuse(format!(
-            "{place} exists and was not made by Start: it lacks the annotation {}; it is left as \
-             it is",
+        None => Err(format!(
+            "exists and was not made by Start: it lacks the annotation {}; it is left as it is",
             names::SPEC_DIGEST
         )),
     }

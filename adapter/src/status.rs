@@ -64,7 +64,7 @@ pub(crate) async fn status(
     Ok(StatusAnswer {
         state,
         admission: observed.trainjob.admission_count().and_then(Result::ok),
-        violations: violations(&observed),
+        violations: adapter.decisions().violations(&observed),
     })
 }
 

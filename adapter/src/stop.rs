@@ -71,16 +71,25 @@ pub(crate) async fn stop(adapter: &Adapter, object: &ObjectRef) -> Result<StopAn
     Ok(StopAnswer { deleted })
 }
 
-/// Deletes the object, if it is there, in the background: in the foreground Trainer would make the
-/// `JobSet` anew while the object waits for it to go. Whether there was something to delete.
+/// How an object is deleted: that of the UID, and at this resourceVersion where one is given. In the
+/// background: in the foreground Trainer would make the `JobSet` anew while the object waits for it to
+/// go (CA-03).
+pub fn deletion(object: &ObjectRef, version: Option<String>) -> DeleteParams {
+    DeleteParams {
+        propagation_policy: Some(PropagationPolicy::Background),
+        preconditions: Some(Preconditions {
+            uid: Some(object.uid.clone()),
+            resource_version: version,
+        }),
+        ..DeleteParams::default()
+    }
+}
+
+/// Deletes the object, if it is there. Whether there was something to delete.
 pub(crate) async fn delete(adapter: &Adapter, object: &ObjectRef) -> Result<bool, CallError> {
     let (client, limits, namespace) = (adapter.client(), adapter.limits(), adapter.namespace());
     let api = Api::<TrainJob>::namespaced(client.clone(), namespace);
-    let params = DeleteParams {
-        propagation_policy: Some(PropagationPolicy::Background),
-        preconditions: Some(Preconditions { uid: Some(object.uid.clone()), ..Default::default() }),
-        ..DeleteParams::default()
-    };
+    let params = adapter.decisions().deletion(object, None);
     let budget = Budget::new(limits.request);
     let mut unanswered: Option<RequestError> = None;
     loop {
@@ -130,14 +139,7 @@ pub(crate) async fn delete_unopened(
         if trainjob.is_opened() {
             return Ok(Unopened::Opened);
         }
-        let params = DeleteParams {
-            propagation_policy: Some(PropagationPolicy::Background),
-            preconditions: Some(Preconditions {
-                uid: Some(object.uid.clone()),
-                resource_version: trainjob.resource_version(),
-            }),
-            ..DeleteParams::default()
-        };
+        let params = adapter.decisions().deletion(object, trainjob.resource_version());
         let request = Request::new("delete", TRAINJOBS, format!("{namespace}/{}", object.name));
         match send(limits, request, api.delete(&object.name, &params)).await {
             Ok(_) => return Ok(Unopened::Deleted),

@@ -16,7 +16,7 @@ use super::{Findings, PROBE_WINDOW, ProbeVerdict, leftovers};
 use crate::Adapter;
 use crate::error::of_request;
 use crate::priority;
-use crate::start::{Input, Labels, body, judge_runtime};
+use crate::start::{Closure, Input, Labels, body, judge_runtime};
 use crate::stop::stop;
 use crate::write::{Step, TRAINJOBS, annotations_patch, manager, read_by_name, settle};
 
@@ -151,7 +151,7 @@ async fn create(
     // A probe that leaks must not preempt anybody.
     let class = priority::lowest(adapter).await?;
     let input = probe_input(name, queue, class);
-    let written = body(namespace, &input, &runtime, Labels::Probe);
+    let written = body(namespace, &input, &runtime, Labels::Probe, Closure::default());
     let resource = ApiResource::erase::<dispatch_contract::resources::TrainJob>(&());
     let api = Api::namespaced_with(adapter.client().clone(), namespace, &resource);
     let mut pace = interval(CACHE_PACE);
@@ -247,7 +247,7 @@ mod tests {
         let runtime = judge_runtime("TrainingRuntime", &name, &spec).unwrap();
         assert!(runtime.warnings.is_empty());
         let input = probe_input(&name, "q", None);
-        let written = body("n", &input, &runtime, Labels::Probe);
+        let written = body("n", &input, &runtime, Labels::Probe, Closure::default());
         let trainjob: TrainJob = serde_json::from_value(written).unwrap();
         assert!(trainjob.gates().has_dispatch() && trainjob.is_suspended());
         assert!(trainjob.dispatch_patch().is_some(), "the controller would wave it through");

@@ -19,7 +19,7 @@ pub(crate) struct Input {
 }
 
 /// Checks the input of Start; an error names the field (CA-06).
-pub(crate) fn input(request: &StartRequest, config: &Config) -> Result<Input, CallError> {
+pub fn check(request: &StartRequest, config: &Config) -> Result<(), CallError> {
     if config.mode == Mode::Plain {
         return Err(fail(ErrorKind::NotSupported, "mode: plain is not supported", &["CA-06"]));
     }
@@ -44,14 +44,23 @@ pub(crate) fn input(request: &StartRequest, config: &Config) -> Result<Input, Ca
     if request.active_deadline_seconds.is_some_and(|seconds| seconds < 1) {
         return Err(invalid("activeDeadlineSeconds", "is to be at least 1"));
     }
-    let queue = request.queue.clone().or_else(|| config.queue.clone()).unwrap_or_default();
-    if queue.is_empty() {
+    if queue(request, config).is_empty() {
         return Err(invalid("queue", "is missing here and in the configuration"));
     }
+    Ok(())
+}
+
+/// The input that was checked, with what follows from it.
+pub(crate) fn input(request: &StartRequest, config: &Config) -> Input {
+    let queue = queue(request, config);
     let mut effective = request.clone();
     effective.queue = Some(queue.clone());
     let digest = digest(&json!(effective));
-    Ok(Input { request: request.clone(), queue, digest })
+    Input { request: request.clone(), queue, digest }
+}
+
+fn queue(request: &StartRequest, config: &Config) -> String {
+    request.queue.clone().or_else(|| config.queue.clone()).unwrap_or_default()
 }
 
 fn check_runtime_ref(runtime: &RuntimeRef) -> Result<(), CallError> {
@@ -139,7 +148,7 @@ mod tests {
         #[case] changes: Value,
         #[case] starts_with: &str,
     ) {
-        let error = input(&request(&changes), &config()).unwrap_err();
+        let error = check(&request(&changes), &config()).unwrap_err();
         assert_eq!(error.kind, ErrorKind::Invalid);
         assert!(error.message.starts_with(starts_with), "{error}");
     }
@@ -147,15 +156,15 @@ mod tests {
     #[test]
     fn without_any_queue_the_input_is_refused() {
         let config = Config { queue: None, ..config() };
-        let error = input(&request(&json!({})), &config).unwrap_err();
+        let error = check(&request(&json!({})), &config).unwrap_err();
         assert!(error.message.starts_with("queue: "), "{error}");
-        assert!(input(&request(&json!({"queue": "q"})), &config).is_ok());
+        assert!(check(&request(&json!({"queue": "q"})), &config).is_ok());
     }
 
     #[test]
     fn plain_mode_is_not_supported() {
         let config = Config { mode: Mode::Plain, ..config() };
-        let error = input(&request(&json!({})), &config).unwrap_err();
+        let error = check(&request(&json!({})), &config).unwrap_err();
         assert_eq!(error.kind, ErrorKind::NotSupported);
     }
 
@@ -166,7 +175,7 @@ mod tests {
     #[case::other_trainer(json!({"trainer": {"numNodes": 2}}), false)]
     #[case::other_label(json!({"labels": {"a": "b"}}), false)]
     fn the_digest_is_of_what_the_input_means(#[case] changes: Value, #[case] same: bool) {
-        let digest = |changes: &Value| input(&request(changes), &config()).unwrap().digest;
+        let digest = |changes: &Value| input(&request(changes), &config()).digest;
         assert_eq!(digest(&json!({})) == digest(&changes), same);
     }
 }
