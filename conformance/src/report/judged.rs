@@ -138,7 +138,9 @@ fn step_outcome(
         return Outcome::Open { why: format!("the scenario stopped at {place}") };
     }
     match scenario.steps.get(step.index).map(|step| &step.action) {
-        Some(Action::Call(_) | Action::AtOnce(_)) => Outcome::Broken { because: step.why.clone() },
+        Some(Action::Call(_) | Action::AtOnce(_) | Action::Begin(_) | Action::Finish(_)) => {
+            Outcome::Broken { because: step.why.clone() }
+        }
         _ => Outcome::Open { why: format!("{place}: {}", step.why) },
     }
 }

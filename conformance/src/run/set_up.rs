@@ -16,7 +16,7 @@ use super::names::JobNames;
 use super::observer::Progress;
 use super::proxied::{Proxied, Taps};
 use super::record::{Notes, Record};
-use super::stage::{Stage, Tools};
+use super::stage::{Stage, Tools, UnderWay};
 use super::subjects::{ADAPTER, Setups, Subjects, controller};
 use super::{Host, Names, Settings};
 use crate::cluster::local::guard;
@@ -148,6 +148,7 @@ async fn stage<'a>(
         job_names,
         taps,
         faults: BTreeMap::new(),
+        under_way: UnderWay::default(),
         case: settings.case.as_ref(),
         frozen: BTreeMap::new(),
         _private: private,
@@ -179,7 +180,7 @@ fn job_names(scenario: &Scenario, entropy: &dyn Entropy) -> JobNames {
     let mut names = JobNames::new();
     for step in &scenario.steps {
         let calls = match &step.action {
-            Action::Call(call) => std::slice::from_ref(call),
+            Action::Call(call) | Action::Begin(call) => std::slice::from_ref(call),
             Action::AtOnce(calls) => calls,
             Action::Submit { job, .. } => {
                 names.insert(job.as_str().to_owned(), job.as_str().to_owned());

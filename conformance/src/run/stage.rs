@@ -7,6 +7,7 @@ use std::time::Duration;
 use dispatch_contract::{Clock, Entropy, ErrorKind, ObjectRef};
 use kube::Client;
 use serde_json::Value;
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::case::Case;
@@ -15,14 +16,14 @@ use super::fixture::PrivateFolder;
 use super::host::Frozen;
 use super::names::JobNames;
 use super::proxied::Taps;
-use super::record::Record;
+use super::record::{Notes, Record};
 use super::subjects::Subjects;
 use super::{Host, Names, Observer};
 use crate::history::recorder::Recorder;
-use crate::history::{CallAnswered, CallInvoked, CallOutcome, JobNamed, Kind, What};
+use crate::history::{CallAnswered, CallInvoked, CallOutcome, JobNamed, Kind, Verb, What};
 use crate::kubelet::Kubelet;
 use crate::proxy::Placed;
-use crate::scenario::{Component, FaultName, JobName, Scenario};
+use crate::scenario::{AdapterCall, Component, FaultName, JobName, Scenario};
 use crate::subject::{Adapter, Call, Failure, Unanswered};
 
 /// How long a call may take: longer than any wait of the contract's own (CA-02, CA-03).
@@ -47,6 +48,8 @@ pub(super) struct Stage<'a> {
     pub(super) taps: Taps,
     /// The faults that are in place, on each tap.
     pub(super) faults: BTreeMap<FaultName, Vec<Placed>>,
+    /// Calls that were begun, and whose answer no step has waited for.
+    pub(super) under_way: UnderWay,
     /// The case of the scenario that is played.
     pub(super) case: Option<&'a Case>,
     /// Components that stand still until dropped.
@@ -129,21 +132,74 @@ impl Stage<'_> {
         call: &Call,
     ) -> Result<Result<Value, Failure>, StepError> {
         let limit = CALL_LIMIT * self.time_scale;
-        let answer = timeout(limit, self.adapter()?.call(call)).await;
-        let answer = answer.unwrap_or_else(|_| Err(Unanswered::Hung(limit).into()));
-        let outcome = match answer.as_ref().map_err(Failure::call_error) {
-            Ok(answer) => CallOutcome::Ok(answer.clone()),
-            Err(error) if error.kind == ErrorKind::Unknown => CallOutcome::Unknown(error),
-            Err(error) => CallOutcome::Failed(error),
-        };
-        let answered = CallAnswered { call: id, outcome };
-        self.record.notes.note(What::CallAnswered(answered)).await?;
-        Ok(answer)
+        answer(&*self.adapter()?, &self.record.notes, limit, (id, call)).await
     }
 
-    fn adapter(&self) -> Result<&dyn Adapter, StepError> {
+    /// Sends the call of this number; its answer is noted as it comes.
+    pub(super) fn begin(
+        &mut self,
+        id: u64,
+        step: &AdapterCall,
+        call: Call,
+    ) -> Result<(), StepError> {
+        let limit = CALL_LIMIT * self.time_scale;
+        let (adapter, notes) = (self.adapter()?, self.record.notes.clone());
+        let made = async move { answer(&*adapter, &notes, limit, (id, &call)).await };
+        let begun = Begun { step: step.clone(), answer: tokio::spawn(made) };
+        self.under_way.0.insert(step.verb(), begun);
+        Ok(())
+    }
+
+    /// The answer of a call that was begun, and the step that began it.
+    pub(super) async fn finish(
+        &mut self,
+        verb: Verb,
+    ) -> Result<(AdapterCall, Result<Value, Failure>), StepError> {
+        let none = || StepError::failed(format!("no call of {} is under way", verb.as_str()));
+        let mut begun = self.under_way.0.remove(&verb).ok_or_else(none)?;
+        let answer = (&mut begun.answer).await;
+        let answer =
+            answer.map_err(|error| StepError::failed(format!("the call broke off: {error}")));
+        Ok((begun.step.clone(), answer??))
+    }
+
+    fn adapter(&self) -> Result<Arc<dyn Adapter>, StepError> {
         let adapter = self.subjects.adapter();
         adapter.ok_or_else(|| StepError::failed("the adapter does not run, so it cannot be called"))
+    }
+}
+
+/// Makes the call of this number, and takes note of its answer.
+async fn answer(
+    adapter: &dyn Adapter,
+    notes: &Notes,
+    limit: Duration,
+    (id, call): (u64, &Call),
+) -> Result<Result<Value, Failure>, StepError> {
+    let answer = timeout(limit, adapter.call(call)).await;
+    let answer = answer.unwrap_or_else(|_| Err(Unanswered::Hung(limit).into()));
+    let outcome = match answer.as_ref().map_err(Failure::call_error) {
+        Ok(answer) => CallOutcome::Ok(answer.clone()),
+        Err(error) if error.kind == ErrorKind::Unknown => CallOutcome::Unknown(error),
+        Err(error) => CallOutcome::Failed(error),
+    };
+    notes.note(What::CallAnswered(CallAnswered { call: id, outcome })).await?;
+    Ok(answer)
+}
+
+/// The calls that were begun, by what is called. Nobody waits for them any more once this is dropped.
+#[derive(Default)]
+pub(super) struct UnderWay(BTreeMap<Verb, Begun>);
+
+/// A call that was begun.
+struct Begun {
+    step: AdapterCall,
+    answer: JoinHandle<Result<Result<Value, Failure>, StepError>>,
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        self.answer.abort();
     }
 }
 

@@ -71,6 +71,8 @@ async fn one(
     match &step.action {
         Action::Call(call) => call::run(stage, std::slice::from_ref(call)).await,
         Action::AtOnce(calls) => call::run(stage, calls).await,
+        Action::Begin(call) => call::begin(stage, call).await,
+        Action::Finish(verb) => call::finish(stage, *verb).await,
         Action::Submit { job, kind, cpu, labels } => {
             submit::run(stage, job, *kind, *cpu, labels).await
         }

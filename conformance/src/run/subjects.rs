@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::future::pending;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -58,7 +59,7 @@ struct Started {
 }
 
 enum Process {
-    Adapter(Box<AdapterProcess>),
+    Adapter(Arc<AdapterProcess>),
     Controller(Controller),
 }
 
@@ -107,9 +108,11 @@ impl Subjects {
     }
 
     /// The adapter, while it runs.
-    pub(super) fn adapter(&self) -> Option<&dyn Adapter> {
+    pub(super) fn adapter(&self) -> Option<Arc<dyn Adapter>> {
         match &self.started.get(&ADAPTER)?.process {
-            Process::Adapter(adapter) if adapter.handle().is_running() => Some(&**adapter),
+            Process::Adapter(adapter) if adapter.handle().is_running() => {
+                Some(Arc::clone(adapter) as Arc<dyn Adapter>)
+            }
             _ => None,
         }
     }
@@ -158,7 +161,7 @@ impl Subjects {
         Ok(match subject.role {
             Role::Adapter => {
                 let adapter = AdapterProcess::start(&self.setups.adapter, handle)?;
-                Process::Adapter(Box::new(adapter))
+                Process::Adapter(Arc::new(adapter))
             }
             _ => Process::Controller(Controller::start(
                 &self.setups.controller,

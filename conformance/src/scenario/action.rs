@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{AdapterCall, Fact, Fault, FaultName, InTurn, JobName, Place, Thing};
-use crate::history::Subject;
+use crate::history::{Subject, Verb};
 
 /// One step.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +28,10 @@ pub enum Action {
     Call(AdapterCall),
     /// Calls of the adapter, all of them sent before any answer is waited for.
     AtOnce(Vec<AdapterCall>),
+    /// A call of the adapter that is sent, and whose answer is waited for by a later step.
+    Begin(AdapterCall),
+    /// Waits for the answer of the call that was begun.
+    Finish(Verb),
     /// Somebody else than dispatch creates a job in the same `ClusterQueue`.
     Submit {
         /// The job, from here on.
@@ -140,6 +144,8 @@ impl Action {
         match self {
             Self::Call(call) => call.word(),
             Self::AtOnce(_) => "at-once",
+            Self::Begin(_) => "begin",
+            Self::Finish(_) => "finish",
             Self::Submit { .. } => "submit",
             Self::Until { .. } => "until",
             Self::Linger { .. } => "linger",

@@ -1,9 +1,12 @@
 //! Calls of the adapter, as steps make them.
 
+use std::collections::BTreeMap;
+
 use dispatch_contract::ErrorKind;
 use dispatch_contract::rules::RuleId;
 
 use super::{JobName, Priority};
+use crate::history::Verb;
 
 /// A call of the adapter. It has to end as the step says; another end breaks the step, and so the
 /// scenario.
@@ -17,6 +20,8 @@ pub enum AdapterCall {
         cpu: u32,
         /// How many pods it has.
         pods: u32,
+        /// Labels that it is asked to have.
+        labels: BTreeMap<String, String>,
         /// The job whose name in the cluster it gets, in place of one of its own.
         named_as: Option<JobName>,
         /// Its `WorkloadPriorityClass`.
@@ -79,15 +84,20 @@ pub enum AdapterCall {
 impl AdapterCall {
     /// The word that names the step in a scenario.
     pub fn word(&self) -> &'static str {
+        self.verb().as_str()
+    }
+
+    /// What is called.
+    pub fn verb(&self) -> Verb {
         match self {
-            Self::Start { .. } => "start",
-            Self::Open { .. } => "open",
-            Self::Hold { .. } => "hold",
-            Self::Release { .. } => "release",
-            Self::Stop { .. } => "stop",
-            Self::Status { .. } => "status",
-            Self::List { .. } => "list",
-            Self::Preflight { .. } => "preflight",
+            Self::Start { .. } => Verb::Start,
+            Self::Open { .. } => Verb::Open,
+            Self::Hold { .. } => Verb::Hold,
+            Self::Release { .. } => Verb::Release,
+            Self::Stop { .. } => Verb::Stop,
+            Self::Status { .. } => Verb::Status,
+            Self::List { .. } => Verb::List,
+            Self::Preflight { .. } => Verb::Preflight,
         }
     }
 

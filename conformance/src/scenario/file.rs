@@ -90,6 +90,8 @@ pub(super) enum StepFile {
     List(Vec<Text>),
     Preflight(PreflightFile),
     AtOnce(Spanned<Vec<Spanned<StepFile>>>),
+    Begin(Box<Spanned<StepFile>>),
+    Finish(Text),
     Until(Box<Spanned<FactFile>>),
     Linger(Text),
     LetGo(Text),
@@ -178,6 +180,8 @@ pub(super) struct StartFile {
     pub(super) job: Text,
     pub(super) cpu: Spanned<u32>,
     pub(super) pods: Option<Spanned<u32>>,
+    #[serde(default)]
+    pub(super) labels: BTreeMap<String, String>,
     pub(super) named_as: Option<Text>,
     pub(super) priority: Option<Priority>,
     #[serde(default)]

@@ -11,7 +11,7 @@ use serde_saphyr::Spanned;
 
 use super::file::{ScenarioFile, Text};
 use super::problem::{Problem, did_you_mean};
-use super::{FaultName, Given, JobName, Need, Place, ProcessIs, Scenario, SubmitKind};
+use super::{AdapterCall, FaultName, Given, JobName, Need, Place, ProcessIs, Scenario, SubmitKind};
 use crate::history::{Subject, Verb};
 
 mod calls;
@@ -21,6 +21,7 @@ mod faults;
 mod processes;
 mod steps;
 mod text;
+mod under_way;
 
 #[cfg(test)]
 pub(super) use facts::SUBJECTS;
@@ -93,6 +94,8 @@ struct Plan<'a> {
     /// Jobs whose Start has no answer so far.
     unanswered: BTreeSet<JobName>,
     replicas: u32,
+    /// Calls that were begun and not finished, and where.
+    under_way: BTreeMap<Verb, (AdapterCall, Place)>,
     /// Subjects that have ended now.
     stopped: BTreeSet<Subject>,
     /// Subjects and components that stand still now.
@@ -122,6 +125,7 @@ impl<'a> Plan<'a> {
             foreign_check: file.given.queue.foreign_check,
             replicas: file.given.controller.replicas.value,
             unanswered: BTreeSet::new(),
+            under_way: BTreeMap::new(),
             stopped: BTreeSet::new(),
             frozen: BTreeSet::new(),
             ever: BTreeSet::new(),

@@ -1,8 +1,11 @@
 //! `delete`, `edit`, `deactivate`, `reactivate` and `approve`: what an administrator does to objects,
 //! and the controller of a foreign check.
 
+use dispatch_contract::names;
+use kube::ResourceExt;
 use serde_json::{Value, json};
 
+use crate::history::{History, Kind, Trail, Version};
 use crate::run::api::{Deleted, Named, apply_status, delete as delete_one, merge_patch, now};
 use crate::run::error::StepError;
 use crate::run::fixture::foreign_check_ready;
@@ -91,21 +94,35 @@ fn own_thing(stage: &Stage<'_>, thing: OwnThing) -> Named {
     }
 }
 
+/// The latest of preflight's probes that is there.
+fn probe(history: &History) -> Option<&Trail> {
+    let is_probe = |trail: &&Trail| {
+        let job = trail.now().and_then(Version::trainjob);
+        job.is_some_and(|job| job.labels().contains_key(names::PROBE))
+    };
+    history.of_kind(Kind::TrainJob).rfind(is_probe)
+}
+
 fn of_job(stage: &mut Stage<'_>, target: &Target) -> Result<Vec<Named>, StepError> {
-    let job = stage.job(&target.of)?.clone();
     let namespace = stage.names.namespace();
     let named =
         |api_version, kind, name| Named::namespaced(api_version, kind, namespace.clone(), name);
     stage.record.read();
     let history = &stage.record.history;
-    let object = history.object_of_job(target.of.as_str());
-    let uid = object.map(|object| object.uid.as_str()).unwrap_or_default();
+    let (name, uid) = if target.of.is_probe() {
+        let Some(probe) = probe(history) else { return Ok(Vec::new()) };
+        (probe.name.clone(), probe.uid.as_str())
+    } else {
+        let object = history.object_of_job(target.of.as_str());
+        let uid = object.map(|object| object.uid.as_str()).unwrap_or_default();
+        (stage.job(&target.of)?.name.clone(), uid)
+    };
     Ok(match target.kind {
-        TargetKind::TrainJob => vec![named(TRAINER, "TrainJob", job.name)],
+        TargetKind::TrainJob => vec![named(TRAINER, "TrainJob", name)],
         // It has the TrainJob's name.
-        TargetKind::JobSet => vec![named("jobset.x-k8s.io/v1alpha2", "JobSet", job.name)],
+        TargetKind::JobSet => vec![named("jobset.x-k8s.io/v1alpha2", "JobSet", name)],
         TargetKind::Workload => {
-            let there = |name: &&&crate::history::Trail| name.now().is_some();
+            let there = |name: &&&Trail| name.now().is_some();
             let workloads = history.workloads_of(uid);
             let latest = workloads.iter().rfind(there);
             latest.map(|it| named(KUEUE, "Workload", it.name.clone())).into_iter().collect()

@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use dispatch_contract::rules::RuleId;
-use dispatch_contract::{ErrorKind, ListEntry, PreflightAnswer, StatusAnswer};
+use dispatch_contract::{ErrorKind, ListEntry, PreflightAnswer, StartRequest, StatusAnswer};
 use futures::future::join_all;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::start;
+use crate::history::Verb;
 use crate::run::error::StepError;
 use crate::run::stage::Stage;
 use crate::scenario::{AdapterCall, Deadline, Expected, JobName};
@@ -40,12 +41,29 @@ pub(super) async fn run(stage: &mut Stage<'_>, calls: &[AdapterCall]) -> Result<
     Ok(())
 }
 
+/// Sends a call, and leaves its answer to a later step.
+pub(super) async fn begin(stage: &mut Stage<'_>, step: &AdapterCall) -> Result<(), StepError> {
+    let call = call_of(stage, step).await?;
+    let id = stage.invoke(&call, step.job()).await?;
+    stage.begin(id, step, call)
+}
+
+/// Waits for the answer of a call that was begun.
+pub(super) async fn finish(stage: &mut Stage<'_>, verb: Verb) -> Result<(), StepError> {
+    let (step, answer) = stage.finish(verb).await?;
+    match expected(answer, step.end().expected)? {
+        Some(answer) => compare(stage, &step, answer).await,
+        None => Ok(()),
+    }
+}
+
 /// The call that a step makes.
 async fn call_of(stage: &mut Stage<'_>, step: &AdapterCall) -> Result<Call, StepError> {
     Ok(match step {
-        AdapterCall::Start { job, cpu, pods, priority, again, named_as, .. } => {
+        AdapterCall::Start { job, cpu, pods, labels, priority, again, named_as, .. } => {
             let name = start::name(stage, job, *again, named_as.as_ref()).await?;
-            Call::Start(start::request(stage, name, (*cpu, *pods), *priority))
+            let request = start::request(stage, name, (*cpu, *pods), *priority);
+            Call::Start(StartRequest { labels: labels.clone(), ..request })
         }
         AdapterCall::Open { job, .. } => Call::Open(stage.object(job)?),
         AdapterCall::Hold { job, .. } => Call::Hold(stage.object(job)?),

@@ -101,7 +101,8 @@ impl Plan<'_> {
             self.jobs.insert(job.clone(), Maker::Dispatch);
         }
         let (cpu, priority, again) = (start.cpu.value, start.priority, start.again);
-        Some(AdapterCall::Start { job, cpu, pods, named_as, priority, again, end })
+        let labels = start.labels.clone();
+        Some(AdapterCall::Start { job, cpu, pods, labels, named_as, priority, again, end })
     }
 
     /// A call for a job that has an answer to its Start.
@@ -188,7 +189,7 @@ impl Plan<'_> {
     }
 }
 
-fn is_call(step: &StepFile) -> bool {
+pub(super) fn is_call(step: &StepFile) -> bool {
     matches!(
         step,
         StepFile::Start(_)

@@ -20,6 +20,7 @@ pub(super) fn jobs_made(steps: &[Spanned<StepFile>]) -> BTreeMap<String, usize> 
         StepFile::Start(start) if start.refused.is_none() && !start.again => of_line(&start.job),
         StepFile::Submit(submit) => of_line(&submit.job),
         StepFile::AtOnce(calls) => jobs_made(&calls.value).into_iter().collect(),
+        StepFile::Begin(call) => jobs_made(std::slice::from_ref(call)).into_iter().collect(),
         _ => Vec::new(),
     });
     // Collected from the last to the first, so that the first one stays.
@@ -47,7 +48,9 @@ impl Plan<'_> {
             let action = self.action(step)?;
             Some(Step { place: place(step), text, action })
         });
-        steps.collect()
+        let steps = steps.collect();
+        self.all_are_finished();
+        steps
     }
 
     fn action(&mut self, step: &Spanned<StepFile>) -> Option<Action> {
@@ -61,6 +64,8 @@ impl Plan<'_> {
             | StepFile::List(_)
             | StepFile::Preflight(_) => self.call(step).map(Action::Call),
             StepFile::AtOnce(calls) => self.at_once(calls),
+            StepFile::Begin(call) => self.begin(call),
+            StepFile::Finish(call) => self.finish(call),
             StepFile::Submit(submit) => self.submit(submit),
             StepFile::Until(until) => self.until(until),
             StepFile::Linger(pods) => self.linger(pods),
