@@ -29,11 +29,9 @@ impl Failure {
         let name = request.name.as_deref().unwrap_or_default();
         let about = format!("{of_group} \"{name}\"");
         let (status, reason, message) = match refusal {
-            Refusal::Forbidden => (
-                StatusCode::FORBIDDEN,
-                "Forbidden",
-                format!("{about} is forbidden: not allowed to {} it", request.verb),
-            ),
+            Refusal::Forbidden => {
+                (StatusCode::FORBIDDEN, "Forbidden", lacks_the_right(&about, request))
+            }
             Refusal::Conflict => (
                 StatusCode::CONFLICT,
                 "Conflict",
@@ -102,6 +100,21 @@ impl Failure {
         }
         response
     }
+}
+
+/// What RBAC says of a request that it refuses. Clients tell it by these words from a webhook's denial,
+/// which has the same status and reason.
+fn lacks_the_right(about: &str, request: &Request) -> String {
+    let user = request.user.as_deref().unwrap_or("system:anonymous");
+    let scope = match &request.namespace {
+        Some(namespace) => format!("in the namespace \"{namespace}\""),
+        None => "at the cluster scope".to_owned(),
+    };
+    let Request { verb, resource, group, .. } = request;
+    format!(
+        "{about} is forbidden: User \"{user}\" cannot {verb} resource \"{resource}\" in API group \
+         \"{group}\" {scope}"
+    )
 }
 
 const EXPIRED: &str = "too old resource version: the requested version is no longer available";

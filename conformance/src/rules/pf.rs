@@ -64,15 +64,15 @@ mod told {
 
     /// The steps of a preflight, one each.
     impl Told {
-        pub(super) fn preflight(&mut self) -> &mut Self {
+        pub(crate) fn preflight(&mut self) -> &mut Self {
             self.calls_with(Verb::Preflight, json!({}))
         }
 
-        pub(super) fn probe(&mut self) -> &mut Self {
+        pub(crate) fn probe(&mut self) -> &mut Self {
             self.probe_named(PROBE, &json!({names::ADMISSION_GATED_BY: names::GATE}))
         }
 
-        pub(super) fn probe_named(&mut self, name: &str, annotations: &Value) -> &mut Self {
+        pub(crate) fn probe_named(&mut self, name: &str, annotations: &Value) -> &mut Self {
             self.create(
                 Kind::TrainJob,
                 json!({"metadata": {"name": name, "namespace": "ns", "uid": "uid-probe",
@@ -82,7 +82,7 @@ mod told {
             )
         }
 
-        pub(super) fn probe_workload(&mut self, quota: &str, reason: &str) -> &mut Self {
+        pub(crate) fn probe_workload(&mut self, quota: &str, reason: &str) -> &mut Self {
             let gates = json!({names::ADMISSION_GATED_BY: names::GATE});
             let gates = if reason == "AdmissionGated" { gates } else { json!({}) };
             self.create(
@@ -97,21 +97,21 @@ mod told {
             )
         }
 
-        pub(super) fn probe_goes(&mut self) -> &mut Self {
+        pub(crate) fn probe_goes(&mut self) -> &mut Self {
             self.delete(Kind::Workload, "probe").delete(Kind::TrainJob, PROBE)
         }
 
-        pub(super) fn proves(&mut self) -> &mut Self {
+        pub(crate) fn proves(&mut self) -> &mut Self {
             self.answers(json!({"observeOnly": false, "reasons": [], "readmissionGate": "yes"}))
         }
 
-        pub(super) fn refuses_because(&mut self, rule: &str) -> &mut Self {
+        pub(crate) fn refuses_because(&mut self, rule: &str) -> &mut Self {
             self.answers(json!({"observeOnly": true, "readmissionGate": "yes",
                 "reasons": [{"rule": rule, "message": "the gate leaks"}]}))
         }
 
         /// A preflight by the rules.
-        pub(super) fn is_proved(&mut self) -> &mut Self {
+        pub(crate) fn is_proved(&mut self) -> &mut Self {
             self.preflight().probe().probe_workload("False", "AdmissionGated").seconds(10);
             self.probe_goes().proves()
         }

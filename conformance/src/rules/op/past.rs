@@ -10,7 +10,8 @@
 //! repeat unsafe.
 //!
 //! # How they are judged
-//! Only where the object was in that state from the call to its answer. What `Open` wrote is in the
+//! Only where the object was in that state from the call to its answer; of one that had ended, that it
+//! was closed before the call is enough. What `Open` wrote is in the
 //! adapter's requests, where these are recorded and no other call overlaps.
 //!
 //! # A history that breaks them
@@ -68,8 +69,10 @@ fn ended_is_rejected(case: &Case<'_>) -> Verdict {
     let mut seen = false;
     for family in &case.objects {
         for (call, orders) in answered_calls(case, family, Verb::Open) {
-            let closed = |it: &TrainJob| has_ended(it) && !it.is_opened();
-            if !throughout(family, orders, closed) {
+            // What this very call opened was closed before it.
+            let closed = |version: &Version| version.trainjob().is_some_and(|it| !it.is_opened());
+            let was_closed = family.trainjob.at(orders.0).is_some_and(closed);
+            if !was_closed || !throughout(family, orders, has_ended) {
                 continue;
             }
             seen = true;
@@ -202,6 +205,7 @@ mod tests {
         Told::kueue().runs().ends("Failed").calls(Verb::Open).answers(json!({})).history(), "n/a")]
     #[case::never_ended(Told::kueue().starts().opens().history(), "n/a")]
     #[case::succeeds(opens_an_ended_one(), "and Open succeeded")]
+    #[case::opens_it(ended_closed().opens_gate().answers(json!({})).history(), "and Open succeeded")]
     #[case::fails_for_another_reason(
         ended_closed().fails(ErrorKind::Refused).history(), "and Open failed as refused")]
     fn an_object_that_ended_closed_is_not_opened(#[case] history: History, #[case] expected: &str) {

@@ -89,6 +89,10 @@ fn leaves_to_others(case: &Case<'_>) -> Verdict {
             seen |= call.ok().is_some();
             continue;
         };
+        // What another call wrote, of another input, is not what this one compared with (SG-07).
+        if !is_of_this_input(case, call, trainjob) {
+            continue;
+        }
         seen = true;
         let blames = error.rules.iter().any(|rule| rule == "SG-03" || rule == "SG-04");
         let same = read.iter().all(|version| {
@@ -104,6 +108,12 @@ fn leaves_to_others(case: &Case<'_>) -> Verdict {
         }
     }
     verdict(case, seen, "Start whose create was recorded")
+}
+
+/// Whether the object was created by this call, or by one with the same input.
+fn is_of_this_input(case: &Case<'_>, call: &Call, trainjob: &Trail) -> bool {
+    let by = creation(case, trainjob).and_then(|create| case.requests.call_of(create));
+    by.is_some_and(|by| by.invoked.input == call.invoked.input)
 }
 
 fn verdict(case: &Case<'_>, seen: bool, what: &str) -> Verdict {

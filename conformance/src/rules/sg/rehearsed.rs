@@ -38,7 +38,10 @@ fn judge(case: &Case<'_>) -> Verdict {
     let mut open = None;
     for call in case.calls(Verb::Start).filter(|call| case.requests.is_alone(call)) {
         let creates: Vec<_> = case.requests.during(call).filter(|it| is_create(it)).collect();
-        for create in creates.iter().filter(|it| !it.request.is_dry_run() && it.sent.is_some()) {
+        let for_good = |it: &&&Exchange| !it.request.is_dry_run() && it.sent.is_some();
+        let showed = creates.iter().any(|it| it.request.is_dry_run() && shows_another(it));
+        seen |= showed && call.failed().is_some() && creates.iter().find(for_good).is_none();
+        for create in creates.iter().filter(for_good) {
             seen = true;
             let name = create.request.name.as_deref().unwrap_or_default();
             let Some(body) = &create.request.body else {
@@ -66,6 +69,13 @@ fn judge(case: &Case<'_>) -> Verdict {
         }
         None => Verdict::not_applicable("no request of the adapter's was recorded"),
     }
+}
+
+/// Whether the answer to a dry run certainly differed from what was tried.
+fn shows_another(dry: &Exchange) -> bool {
+    let changed = dry.sent.as_ref().and_then(|sent| sent.sent.changed_body.as_ref());
+    let tried = dry.request.body.as_ref().zip(changed);
+    tried.is_some_and(|(body, changed)| !compare(body, changed).differences.is_empty())
 }
 
 fn is_create(exchange: &Exchange) -> bool {
@@ -171,7 +181,7 @@ mod tests {
     #[case::refused_beforehand(
         Told::kueue().calls_with(Verb::Start, start_input()).request(create().dry())
             .sent_as(Some(changed())).answered().fails(ErrorKind::Refused).history(),
-        "n/a: there was no create")]
+        "pass")]
     #[case::no_requests(Told::kueue().starts().history(), "n/a: no request of the adapter's")]
     #[case::not_rehearsed(not_rehearsed(), "and had not tried it by a dry run")]
     #[case::rehearsed_afterwards(

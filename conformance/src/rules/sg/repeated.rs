@@ -60,11 +60,15 @@ fn judge(case: &Case<'_>) -> Verdict {
     Verdict::pass_if_seen(seen, "Start under a name that was taken")
 }
 
-/// The object that had the name of a call, from before it until after its answer.
+/// The object that had the name of a call, from before it until after its answer, or until the call
+/// itself deleted it.
 fn taken<'c>(case: &'c Case<'_>, call: &Call, (from, to): (u64, u64)) -> Option<&'c Family<'c>> {
     case.objects.iter().find(|family| {
         let trail = family.trainjob;
-        call.name() == Some(&trail.name) && trail.at(from).is_some() && trail.at(to).is_some()
+        let deletes =
+            || written_to(case, family, call).is_some_and(|write| write.request.verb == "delete");
+        let lasts = || trail.at(to).is_some() || deletes();
+        call.name() == Some(&trail.name) && trail.at(from).is_some() && lasts()
     })
 }
 
@@ -255,6 +259,12 @@ mod tests {
             .history()
     }
 
+    fn deleted() -> History {
+        let mut told = again(other_input());
+        told.request(ask(ADAPTER, "delete", Kind::TrainJob, NAME)).sent();
+        told.delete(Kind::TrainJob, NAME).answered().fails(ErrorKind::Refused).history()
+    }
+
     #[rstest]
     #[case::the_same(same(UID), "pass")]
     #[case::another_input_is_refused(
@@ -272,6 +282,7 @@ mod tests {
     #[case::another_input_succeeds(
         again(other_input()).answers(json!({"name": NAME, "uid": UID})).history(),
         "and Start with another trainer succeeded")]
+    #[case::another_input_deletes_it(deleted(), "with another trainer sent a delete of it")]
     #[case::another_input_touches_it(touched(), "with another trainer sent a patch of it")]
     #[case::the_same_is_refused(
         again(start_input()).fails(ErrorKind::Refused).history(),

@@ -13,7 +13,7 @@
 
 use dispatch_contract::resources::TrainJob;
 
-use crate::history::{Kind, Trail, Verb, Version};
+use crate::history::{Call, Kind, Trail, Verb, Version};
 use crate::rules::case::Case;
 use crate::rules::{Judge, Verdict};
 
@@ -30,7 +30,11 @@ fn judge(case: &Case<'_>) -> Verdict {
     let Some(check) = case.begin.admission_check.as_deref() else {
         return Verdict::not_applicable("there are no Workloads in plain mode");
     };
-    let mut seen = false;
+    let refuses = |call: &Call| {
+        call.failed().is_some_and(|error| error.rules.iter().any(|rule| rule == "SG-05"))
+    };
+    // One that refused the object for its Workload has looked at it.
+    let mut seen = case.calls(Verb::Start).any(refuses);
     for call in case.calls(Verb::Start).filter(|call| call.ok().is_some()) {
         let (Some(uid), Some(answered)) = (call.uid(), call.answered.as_ref()) else { continue };
         let Some(order) = answered.order else {
@@ -70,7 +74,7 @@ fn judge(case: &Case<'_>) -> Verdict {
         let because = format!("Start of {name} succeeded {lacks}");
         return Verdict::fail(because, [call.invoked_seq, answered.seq]);
     }
-    Verdict::pass_if_seen(seen, "Start that succeeded")
+    Verdict::pass_if_seen(seen, "Start that succeeded, or refused an object for its Workload")
 }
 
 #[cfg(test)]
@@ -126,6 +130,10 @@ mod tests {
         Told::kueue().calls_with(Verb::Start, json!({"name": NAME})).create_trainjob()
             .fails(ErrorKind::Refused).history(),
         "n/a: there was no Start that succeeded")]
+    #[case::refused_for_its_workload(
+        Told::kueue().calls_with(Verb::Start, json!({"name": NAME})).create_trainjob()
+            .fails_by(ErrorKind::Refused, "no check", &["SG-05"]).history(),
+        "pass")]
     #[case::plain(Told::plain().history(), "n/a: there are no Workloads")]
     #[case::no_workload(start(|_| {}).history(), "before its Workload was there")]
     #[case::without_the_check(without_the_check(), "had not listed the check")]
