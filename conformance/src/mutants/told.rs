@@ -7,8 +7,8 @@ use kube::ResourceExt;
 use serde_json::{Value, json};
 
 use super::Mutant;
-use crate::history::told::{CHECK, Told};
-use crate::history::{History, Kind};
+use crate::history::told::{CHECK, NAME, Told, UID, start_input};
+use crate::history::{History, Kind, Verb};
 use crate::rules::{causes_first, judge};
 
 fn replicated(a: &str) -> Value {
@@ -138,4 +138,42 @@ pub(super) fn breaks_its_own_rule_first(mutant: &Mutant, history: &History) {
     for rule in mutant.breaks {
         assert!(broken.contains(rule), "{rule} is not among {broken:?}");
     }
+}
+
+/// An object that is created with these gates.
+pub(super) fn created_with_gates(gates: &str) -> Told {
+    let mut told = Told::kueue();
+    told.calls_with(Verb::Start, start_input());
+    told.create_trainjob_with(|it| {
+        it["metadata"]["annotations"][names::ADMISSION_GATED_BY] = json!(gates);
+    });
+    told.create_jobset().create_workload().lists_check().answers(json!({"name": NAME, "uid": UID}));
+    told
+}
+
+/// An Open of an object with two gates of others, `b.io/y` and `a.io/x`, that leaves these.
+pub(super) fn opens_to(left: Option<&str>) -> History {
+    opened_with_gates(left).history()
+}
+
+/// The same, and the history goes on.
+pub(super) fn opened_with_gates(left: Option<&str>) -> Told {
+    let mut told = created_with_gates(&format!("b.io/y,{},a.io/x", names::GATE));
+    told.calls(Verb::Open).trainjob(|it| {
+        let annotations = it["metadata"]["annotations"].as_object_mut().unwrap();
+        annotations.remove(names::ADMISSION_GATED_BY);
+        annotations.extend(left.map(|it| (names::ADMISSION_GATED_BY.to_owned(), json!(it))));
+        annotations.insert(names::OPENED.to_owned(), json!("true"));
+    });
+    told.answers(json!({}));
+    told
+}
+
+/// An object that is held, and was not opened.
+pub(super) fn held_closed() -> Told {
+    let mut told = Told::kueue();
+    told.starts().calls(Verb::Hold);
+    told.trainjob(|it| it["metadata"]["annotations"][names::HELD] = json!("token"));
+    told.workload(|it| it["spec"]["active"] = json!(false)).answers(json!({}));
+    told
 }
