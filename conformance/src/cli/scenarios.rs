@@ -87,7 +87,7 @@ mod tests {
 
     #[rstest]
     #[case::one(&["start-gate/first-execution"], &["start-gate/first-execution"])]
-    #[case::family(&["preflight/"], &["preflight/gate-leak"])]
+    #[case::of_a_family(&["flight/gate-"], &["preflight/gate-leak"])]
     #[case::either(&["gate-leak", "ended-stays"], &["executions/ended-stays-ended", "preflight/gate-leak"])]
     #[case::nothing(&["nothing"], &[])]
     fn filters_choose_by_parts_of_ids(#[case] filters: &[&str], #[case] expected: &[&str]) {

@@ -23,7 +23,7 @@ struct OpensWhatHasEnded;
 impl Decisions for OpensWhatHasEnded {
     fn open(&self, trainjob: &TrainJob) -> Step<()> {
         let mut blind = trainjob.clone();
-        blind.status = Default::default();
+        blind.status = None;
         if let Some(annotations) = &mut blind.metadata.annotations {
             annotations.remove(names::ENDED);
         }
