@@ -40,6 +40,17 @@ pub(super) fn author(requests: &Requests<'_>, trail: &Trail, version: &Version) 
     if known { Author::Another } else { Author::Unknown }
 }
 
+/// Whether neither the controller nor the adapter wrote a version of an object. Not so where their
+/// requests are not recorded, or one of them may have been the write.
+pub(super) fn is_an_outsiders(requests: &Requests<'_>, trail: &Trail, version: &Version) -> bool {
+    let subjects = [Role::Controller, Role::Adapter];
+    if let Some(made) = requests.that_made(trail.kind, version.order) {
+        return !subjects.contains(&made.request.from.role);
+    }
+    let may_have = |role: Role| requests.may_have_made(role, trail, version.order);
+    subjects.iter().any(|role| requests.are_logged(*role)) && !subjects.into_iter().any(may_have)
+}
+
 /// The field managers of Kueue's writes to the status of a Workload.
 const KUEUE: [&str; 2] = ["kueue-admission", "kueue"];
 

@@ -12,7 +12,7 @@ pub(super) const MUTANT: Mutant = Mutant {
     name: "follows-the-count-down",
     about: "raises A by one from the count alone, and from 0 where there is none",
     breaks: &["RG-13"],
-    caught_by: &["readmission/count-removed"],
+    caught_by: &["readmission/count-lowered", "readmission/count-removed"],
     broken: Broken::Controller(parts),
 };
 

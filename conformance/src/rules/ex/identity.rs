@@ -10,7 +10,8 @@
 //!
 //! # How it is judged
 //! A of an execution is the count of the `TrainJob` version that starts it. A pod that outlives its
-//! execution belongs to the next one too.
+//! execution belongs to the next one too. A count that somebody else lowers is none of dispatch's: what
+//! comes of it is (RG-13).
 //!
 //! # A history that breaks them
 //! The object is preempted and resumed, with A=1 both times.
@@ -19,6 +20,7 @@ use dispatch_contract::names;
 
 use crate::history::{Execution, Kind, Trail};
 use crate::rules::case::{Case, Family, count};
+use crate::rules::writer;
 use crate::rules::{Judge, Verdict};
 
 const READS: &[Kind] = &[Kind::TrainJob, Kind::JobSet, Kind::Job, Kind::Pod];
@@ -77,6 +79,7 @@ fn never_falls_nor_is_shared(case: &Case<'_>) -> Verdict {
         for (before, after) in family.trainjob.changes() {
             if let (Some(from), Some(to)) = (count(before), count(after))
                 && to < from
+                && !writer::is_an_outsiders(&case.requests, family.trainjob, after)
             {
                 let because = format!("A of {} fell from {from} to {to}", family.trainjob.name);
                 return Verdict::fail(because, [before.seq, after.seq]);
@@ -115,7 +118,7 @@ mod tests {
 
     use super::*;
     use crate::history::History;
-    use crate::history::told::{Told, raise};
+    use crate::history::told::{ADAPTER, CONTROLLER, Told, raise};
     use crate::rules::tests::assert_verdict;
 
     fn preempted() -> Told {
@@ -164,9 +167,28 @@ mod tests {
         assert_verdict("EX-01", &history, expected);
     }
 
+    /// Lowered by somebody else than dispatch, whose requests are all recorded, and raised from there.
+    fn lowered_by_somebody(then: u64) -> History {
+        let mut told = Told::kueue();
+        told.waits_by(ADAPTER).goes_by(CONTROLLER, 1).is_preempted(1).trainjob(|it| {
+            it["metadata"]["annotations"][names::ADMISSION_COUNT] = json!("0");
+        });
+        told.reserves().goes_by(CONTROLLER, then).history()
+    }
+
+    /// Lowered by the controller.
+    fn lowered_by_request() -> History {
+        let mut told = Told::kueue();
+        told.waits_by(ADAPTER).goes_by(CONTROLLER, 1).is_preempted(1).looks(CONTROLLER);
+        told.raises_by(CONTROLLER, 0).history()
+    }
+
     #[rstest]
     #[case::by_the_rules(preempted().goes(2).history(), "pass")]
     #[case::nothing_ran(Told::kueue().waits().history(), "n/a: there was no execution")]
+    #[case::somebody_lowers_it(lowered_by_somebody(2), "pass")]
+    #[case::somebody_lowers_it_and_it_is_followed(lowered_by_somebody(1), "executions 1 and 2 of")]
+    #[case::the_controller_lowers_it(lowered_by_request(), "fell from 1 to 0")]
     #[case::shared(shared(), "executions 1 and 2 of")]
     #[case::falls(
         Told::kueue().runs().trainjob(|it| raise(it, 0)).history(), "fell from 1 to 0")]
