@@ -27,7 +27,7 @@ use crate::rules::{Judge, Verdict};
 pub(in crate::rules) const RG_03: Judge = Judge {
     rule: "RG-03",
     reads: &[Kind::Workload, Kind::TrainJob],
-    brings_about: &["RG-05", "SG-02", "EX-01"],
+    brings_about: &["RG-02", "RG-05", "SG-02", "EX-01"],
     decide: judge,
     #[cfg(test)]
     breaking: tests::through_the_jobset,
