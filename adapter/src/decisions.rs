@@ -6,7 +6,7 @@ use dispatch_kubernetes::owned::Owned;
 use kube::api::DeleteParams;
 use serde_json::Value;
 
-use crate::preflight::{ProbeVerdict, Proofs, Sighting};
+use crate::preflight::{Findings, ProbeVerdict, Proofs, Sighting};
 use crate::release::{Lifted, Resumption};
 use crate::start::{Closure, Difference, WorkloadVerdict};
 use crate::status::Observed;
@@ -25,6 +25,11 @@ pub trait Decisions: Send + Sync {
     /// What is wrong with Start's input (CA-06).
     fn input(&self, request: &StartRequest, config: &Config) -> Result<(), CallError> {
         start::check_input(request, config)
+    }
+
+    /// What an earlier object of the name left behind, each thing by kind and name (SG-07).
+    fn leftovers(&self, name: &str, workloads: &[Workload], below: &Owned) -> Vec<String> {
+        start::leftovers(name, workloads, below)
     }
 
     /// By what an object is closed in the request that creates it (SG-01).
@@ -112,6 +117,12 @@ pub trait Decisions: Send + Sync {
     /// What the sightings of a probe prove (PF-01, PF-07).
     fn probe(&self, sightings: &[Sighting]) -> ProbeVerdict {
         preflight::judge_probe(sightings)
+    }
+
+    /// Whether the probe is removed, after this was found of it; `None` where that could not be told
+    /// (PF-05).
+    fn removes_probe(&self, found: Option<&Findings>) -> bool {
+        preflight::removes_probe(found)
     }
 
     /// What preflight answers, of everything that it found (PF-01, PF-03 to PF-07).

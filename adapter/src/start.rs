@@ -27,6 +27,7 @@ pub(crate) use body::{Labels, body};
 pub use compare::{Difference, differences};
 pub use input::check as check_input;
 pub(crate) use input::{Input, input};
+pub use leftovers::found as leftovers;
 pub(crate) use runtime::{Runtime, judge as judge_runtime};
 pub use workload::{WorkloadVerdict, judge_workload};
 

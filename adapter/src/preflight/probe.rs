@@ -37,7 +37,11 @@ pub(super) async fn run(adapter: &Adapter) -> Result<Findings, CallError> {
     let name = format!("{PREFIX}{}", adapter.entropy().token());
     let probe = async {
         let proved = prove(adapter, &name).await;
-        let removed = remove(adapter, &name).await;
+        let removed = if adapter.decisions().removes_probe(proved.as_ref().ok()) {
+            remove(adapter, &name).await
+        } else {
+            Vec::new()
+        };
         proved.map(|mut findings| {
             findings.warnings.extend(removed);
             findings

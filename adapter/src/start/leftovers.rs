@@ -15,7 +15,7 @@ pub(super) async fn check(adapter: &Adapter, name: &str) -> Result<(), CallError
     let workloads = read_all(adapter).await?;
     let (client, limits, namespace) = (adapter.client(), adapter.limits(), adapter.namespace());
     let below = owned::read_namespace(client, limits, namespace).await.map_err(of_request)?;
-    let found = found(name, &workloads, &below.of_name(name));
+    let found = adapter.decisions().leftovers(name, &workloads, &below.of_name(name));
     if found.is_empty() {
         return Ok(());
     }
@@ -27,8 +27,8 @@ pub(super) async fn check(adapter: &Adapter, name: &str) -> Result<(), CallError
     Err(fail(ErrorKind::Refused, message, &["SG-07"]))
 }
 
-/// What is there of the name while there is no `TrainJob` of it.
-fn found(name: &str, workloads: &[Workload], below: &Owned) -> Vec<String> {
+/// What is there of the name while there is no `TrainJob` of it, each thing by kind and name (SG-07).
+pub fn found(name: &str, workloads: &[Workload], below: &Owned) -> Vec<String> {
     // Kueue names a Workload after its job, so one that lost its owner is still told by its name.
     let named_after_it = format!("trainjob-{name}-");
     let of_the_name = |workload: &&Workload| match workload.controller_owner() {

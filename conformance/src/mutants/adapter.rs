@@ -14,6 +14,7 @@ mod holds_under_one_token;
 mod ignores_the_lease;
 mod ignores_the_queue;
 mod ignores_the_rehearsal;
+mod leaves_its_probe;
 mod leaves_the_gate_empty;
 mod leaves_the_refused;
 mod lists_what_is_not_over;
@@ -25,8 +26,10 @@ mod reads_the_copy;
 mod refuses_others_gates;
 mod refuses_to_open_what_is_held;
 mod releases_as_it_opens;
+mod releases_what_has_ended;
 mod reorders_others_gates;
 mod stops_looking;
+mod takes_a_name_that_is_not_free;
 mod takes_any_hold;
 mod takes_any_input;
 mod takes_any_object_of_the_name;
@@ -51,6 +54,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     ignores_the_lease::MUTANT,
     ignores_the_queue::MUTANT,
     ignores_the_rehearsal::MUTANT,
+    leaves_its_probe::MUTANT,
     leaves_the_gate_empty::MUTANT,
     leaves_the_refused::MUTANT,
     lists_what_is_not_over::MUTANT,
@@ -62,8 +66,10 @@ pub(super) const MUTANTS: &[Mutant] = &[
     refuses_others_gates::MUTANT,
     refuses_to_open_what_is_held::MUTANT,
     releases_as_it_opens::MUTANT,
+    releases_what_has_ended::MUTANT,
     reorders_others_gates::MUTANT,
     stops_looking::MUTANT,
+    takes_a_name_that_is_not_free::MUTANT,
     takes_any_hold::MUTANT,
     takes_any_input::MUTANT,
     takes_any_object_of_the_name::MUTANT,

@@ -12,7 +12,7 @@ use dispatch_contract::PreflightAnswer;
 use serde::Deserialize;
 
 use super::case::{Case, Family};
-use crate::history::{Call, Verb};
+use crate::history::{Call, Role, SubjectChange, Verb, What};
 
 /// A preflight that was answered.
 struct Preflight<'a> {
@@ -30,6 +30,18 @@ fn preflights<'a>(case: &Case<'a>) -> Vec<Preflight<'a>> {
         Some(Preflight { call, answer, orders })
     });
     answered.collect()
+}
+
+/// Whether the adapter was started between two events.
+fn was_restarted(case: &Case<'_>, from: u64, to: u64) -> bool {
+    let starts = |what: &What| match what {
+        What::Subject(it) => it.role == Role::Adapter && it.change == SubjectChange::Started,
+        _ => false,
+    };
+    let events = case.history.events();
+    let from = events.partition_point(|event| event.seq <= from);
+    let mut between = events[from..].iter().take_while(|event| event.seq < to);
+    between.any(|event| starts(&event.what))
 }
 
 impl Preflight<'_> {

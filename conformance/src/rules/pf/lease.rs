@@ -20,8 +20,8 @@ use dispatch_contract::ErrorKind;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use super::{Preflight, preflights};
-use crate::history::{Call, Kind, Role, SubjectChange, Trail, Version, What};
+use super::{Preflight, preflights, was_restarted};
+use crate::history::{Call, Kind, Trail, Version};
 use crate::rules::case::Case;
 use crate::rules::{Judge, Verdict};
 
@@ -132,15 +132,7 @@ fn stopped_working<'p, 'a>(
     };
     let last = preflights.iter().rfind(is_before).filter(|it| it.proved())?;
     // One that was started again is newly opened.
-    let starts = |what: &What| match what {
-        What::Subject(it) => it.role == Role::Adapter && it.change == SubjectChange::Started,
-        _ => false,
-    };
-    let (from, to) = (last.events()[1], call.invoked_seq);
-    let events = case.history.events();
-    let from = events.partition_point(|event| event.seq <= from);
-    let mut between = events[from..].iter().take_while(|event| event.seq < to);
-    (!between.any(|event| starts(&event.what))).then_some(last)
+    (!was_restarted(case, last.events()[1], call.invoked_seq)).then_some(last)
 }
 
 #[cfg(test)]
@@ -150,7 +142,7 @@ mod tests {
 
     use super::*;
     use crate::history::told::Told;
-    use crate::history::{History, SubjectChanged, Verb};
+    use crate::history::{History, Role, SubjectChange, SubjectChanged, Verb, What};
     use crate::rules::tests::assert_verdict;
 
     impl Told {

@@ -13,7 +13,7 @@
 
 use dispatch_contract::ErrorKind;
 
-use super::preflights;
+use super::{Preflight, preflights, was_restarted};
 use crate::history::{Call, Verb};
 use crate::rules::case::Case;
 use crate::rules::{Judge, Verdict};
@@ -38,6 +38,10 @@ fn judge(case: &Case<'_>) -> Verdict {
             .filter(|it| it.call.invoked.subject == call.invoked.subject)
             .find(|it| answered(&it.events()[1]));
         let Some(preflight) = last.filter(|preflight| !preflight.proved()) else { continue };
+        // Without a controller an adapter that is open goes on (PF-04).
+        if lacks_a_controller_alone(preflight) && was_proved(case, &preflights, preflight) {
+            continue;
+        }
         seen |= call.answered.is_some() && call.invoked.verb != Verb::Preflight;
         if let Some((what, seq)) = wrong(call) {
             let verb = call.invoked.verb.as_str();
@@ -53,6 +57,20 @@ fn judge(case: &Case<'_>) -> Verdict {
         );
     }
     Verdict::pass_if_seen(seen, "call to an adapter that was observe-only")
+}
+
+fn lacks_a_controller_alone(preflight: &Preflight<'_>) -> bool {
+    preflight.answer.reasons.iter().all(|reason| reason.rule == "PF-04")
+}
+
+/// Whether an earlier preflight had proved the gate to the same process.
+fn was_proved(case: &Case<'_>, all: &[Preflight<'_>], preflight: &Preflight<'_>) -> bool {
+    all.iter().any(|it| {
+        it.proved()
+            && it.events()[1] < preflight.call.invoked_seq
+            && it.call.invoked.subject == preflight.call.invoked.subject
+            && !was_restarted(case, it.events()[1], preflight.call.invoked_seq)
+    })
 }
 
 /// What a call did that an observe-only adapter does not do.
@@ -75,8 +93,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::history::History;
     use crate::history::told::Told;
+    use crate::history::{History, SubjectChange};
     use crate::rules::tests::assert_verdict;
 
     fn refused() -> Told {
@@ -96,6 +114,15 @@ mod tests {
     #[case::stop_may_fail_otherwise(
         refused().calls(Verb::Stop).fails(ErrorKind::Deadline).history(), "pass")]
     #[case::proved_later(refused().is_proved().starts().history(), "n/a")]
+    #[case::without_a_controller_as_before(
+        Told::kueue().is_proved().preflight().refuses_because("PF-04").starts().history(), "n/a")]
+    #[case::without_a_controller_after_a_restart(
+        Told::kueue().is_proved().adapter(SubjectChange::Started).preflight()
+            .refuses_because("PF-04").starts().history(),
+        "start was not refused")]
+    #[case::without_a_controller(
+        Told::kueue().preflight().refuses_because("PF-04").starts().history(),
+        "start was not refused")]
     #[case::proved(Told::kueue().is_proved().starts().history(), "n/a")]
     #[case::starts_all_the_same(starts_all_the_same(), "start was not refused")]
     #[case::another_reason(

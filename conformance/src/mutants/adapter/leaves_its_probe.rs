@@ -1,0 +1,40 @@
+//! The adapter whose preflight leaves its probe to the next one.
+//!
+//! Each preflight removes the probes that others left, so that there is never more than one. But nobody
+//! knows when the next one comes, and until then the probe waits in somebody's queue.
+
+use std::sync::Arc;
+
+use dispatch_adapter::{Decisions, Findings};
+
+use crate::mutants::{Broken, Mutant};
+
+pub(super) const MUTANT: Mutant = Mutant {
+    name: "leaves-its-probe",
+    about: "does not remove the probe of its preflight",
+    breaks: &["PF-05"],
+    caught_by: &["preflight/no-controller"],
+    broken: Broken::Adapter(|| Arc::new(LeavesItsProbe)),
+};
+
+struct LeavesItsProbe;
+
+impl Decisions for LeavesItsProbe {
+    fn removes_probe(&self, _: Option<&Findings>) -> bool {
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::told::Told;
+    use crate::mutants::told::breaks_its_own_rule_first;
+
+    #[test]
+    fn what_it_does_breaks_its_own_rule_first() {
+        let mut told = Told::kueue();
+        told.preflight().probe().probe_workload("False", "AdmissionGated").seconds(10);
+        breaks_its_own_rule_first(&MUTANT, &told.proves().seconds(60).history());
+    }
+}
