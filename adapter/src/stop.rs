@@ -18,6 +18,9 @@ use crate::write::{Budget, TRAINJOBS, read, read_by_name};
 /// How many pods a message names.
 const PODS_NAMED: usize = 10;
 
+/// The finalizer of an object that is deleted in the foreground.
+const FOREGROUND: &str = "foregroundDeletion";
+
 /// What of a stopped object is still there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Left {
@@ -96,7 +99,7 @@ pub(crate) async fn delete(adapter: &Adapter, object: &ObjectRef) -> Result<bool
         let found = read(client, limits, namespace, object).await;
         let found = found.map_err(|error| unanswered.clone().map_or(error, of_request))?;
         let Some(trainjob) = found else { return Ok(unanswered.is_some()) };
-        if trainjob.metadata.deletion_timestamp.is_some() {
+        if goes_by_itself(&trainjob) {
             return Ok(true);
         }
         if let Some(error) = unanswered.filter(|_| budget.is_spent()) {
@@ -113,6 +116,15 @@ pub(crate) async fn delete(adapter: &Adapter, object: &ObjectRef) -> Result<bool
             Err(error) => return Err(of_request(error)),
         }
     }
+}
+
+/// Whether the object is being deleted, so that nothing more is to be done. One that somebody deletes
+/// in the foreground is not: while it waits for its `JobSet` to go, Trainer makes it anew. Deleted in the
+/// background it no longer waits.
+fn goes_by_itself(trainjob: &TrainJob) -> bool {
+    let metadata = &trainjob.metadata;
+    let waits = metadata.finalizers.iter().flatten().any(|finalizer| finalizer == FOREGROUND);
+    metadata.deletion_timestamp.is_some() && !waits
 }
 
 /// What became of an object that was to be deleted unless it is open.
@@ -230,6 +242,24 @@ mod tests {
     fn jobset(owner: &str) -> Value {
         json!({"metadata": {"name": "t", "uid": "js", "ownerReferences": [{"apiVersion": "x",
             "kind": "TrainJob", "name": "t", "uid": owner, "controller": true}]}})
+    }
+
+    #[rstest]
+    #[case::not_deleted(json!({}), false)]
+    #[case::deleted(json!({"deletionTimestamp": "2026-01-01T00:00:00Z"}), true)]
+    #[case::kept_by_somebody(
+        json!({"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["example.com/backup"]}),
+        true)]
+    #[case::in_the_foreground(
+        json!({"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["foregroundDeletion"]}),
+        false)]
+    fn an_object_that_is_deleted_in_the_foreground_is_deleted_again(
+        #[case] metadata: Value,
+        #[case] goes: bool,
+    ) {
+        let mut object = json!({"metadata": {"name": "t", "uid": "u"}});
+        object["metadata"].as_object_mut().unwrap().extend(metadata.as_object().unwrap().clone());
+        assert_eq!(goes_by_itself(&serde_json::from_value(object).unwrap()), goes);
     }
 
     #[rstest]
