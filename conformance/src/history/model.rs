@@ -217,6 +217,7 @@ impl History {
             Some(place) => *place,
             None => self.add_trail(version),
         };
+        self.add_owners(place, version);
         self.trails[place].insert(Version {
             seq: event.seq,
             index: self.events.len(),
@@ -233,15 +234,22 @@ impl History {
         self.by_uid.insert(version.uid.clone(), place);
         self.by_kind.entry(version.kind).or_default().push(place);
         let metadata = &version.object["metadata"];
-        let owners = metadata["ownerReferences"].as_array().map(Vec::as_slice).unwrap_or_default();
-        for owner in owners.iter().filter_map(|owner| owner["uid"].as_str()) {
-            self.owned.entry(owner.to_owned()).or_default().push(place);
-        }
         let jobset = metadata["labels"].get(names::JOBSET_NAME).and_then(Value::as_str);
         if let (Kind::Job | Kind::Pod, Some(jobset)) = (version.kind, jobset) {
             self.labelled.entry(jobset.to_owned()).or_default().push(place);
         }
         place
+    }
+
+    /// The owners of a version: some objects get one, or another, after they were made.
+    fn add_owners(&mut self, place: usize, version: &ObjectVersion) {
+        let owners = version.object["metadata"]["ownerReferences"].as_array();
+        for owner in owners.into_iter().flatten().filter_map(|owner| owner["uid"].as_str()) {
+            let owned = self.owned.entry(owner.to_owned()).or_default();
+            if !owned.contains(&place) {
+                owned.push(place);
+            }
+        }
     }
 }
 

@@ -185,6 +185,12 @@ fn claim<'a>(history: &'a History, workload: &'a Trail) -> Claim<'a> {
     Claim::Foreign
 }
 
+/// Whether an object has this owner in this version.
+pub(super) fn is_owned(history: &History, version: &Version, uid: &str) -> bool {
+    let owners = history.raw(version).and_then(|raw| raw["metadata"]["ownerReferences"].as_array());
+    owners.into_iter().flatten().any(|owner| owner["uid"] == uid)
+}
+
 fn controller_owner<'a>(history: &'a History, version: &Version) -> Option<&'a Value> {
     let owners = history.raw(version)?["metadata"]["ownerReferences"].as_array()?;
     owners.iter().find(|owner| owner["controller"] == true)

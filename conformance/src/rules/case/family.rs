@@ -70,8 +70,10 @@ impl<'a> Family<'a> {
         let uid = &trainjob.uid;
         let lives = Lives::until_dead(&history.pods_of(uid));
         let workloads = history.workloads_of(uid);
+        let readies = workloads.iter().flat_map(|it| readies(history, requests, it, checks));
+        // A Workload that was nobody's became Ready as such.
         let mut readies: Vec<_> =
-            workloads.iter().flat_map(|it| readies(history, requests, it, checks)).collect();
+            readies.filter(|ready| super::is_owned(history, ready.version, uid)).collect();
         readies.sort_by_key(|ready| ready.version.order);
         Self {
             trainjob,

@@ -104,8 +104,8 @@ mod tests {
     use rstest::rstest;
     use serde_json::json;
 
-    use crate::history::told::{CHECK, Told, set_check, set_condition};
-    use crate::history::{History, SubjectChange, Verb};
+    use crate::history::told::{CHECK, NAME, Told, UID, set_check, set_condition};
+    use crate::history::{History, Kind, SubjectChange, Verb};
     use crate::rules::tests::assert_verdict;
 
     fn wrong() -> Told {
@@ -201,6 +201,30 @@ mod tests {
         says(&mut wrong(), Some("the pod late is wrong")), "and Status did not name it")]
     fn a_wrong_identity_is_healed(#[case] history: History, #[case] expected: &str) {
         assert_verdict("EX-05", &history, expected);
+    }
+
+    /// A Workload that was nobody's, and Ready as such, is given to an object at its gate.
+    #[test]
+    fn a_workload_that_gets_an_owner_is_the_objects_from_then_on() {
+        let mut told = Told::kueue();
+        told.starts().create(
+            Kind::Workload,
+            json!({"metadata": {"name": "prebuilt", "namespace": "ns", "uid": "uid-prebuilt"},
+                "status": {
+                    "conditions": [{"type": "QuotaReserved", "status": "True"},
+                        {"type": "Admitted", "status": "True"}],
+                    "admissionChecks": [{"name": CHECK, "state": "Ready", "message": ""}]}}),
+        );
+        told.seconds(60).change(Kind::Workload, "prebuilt", |it| {
+            it["metadata"]["ownerReferences"] =
+                json!([{"kind": "TrainJob", "name": NAME, "uid": UID, "controller": true}]);
+        });
+        assert_verdict("EX-05", &told.clone().seconds(11).history(), "was not set to Retry");
+        told.change(Kind::Workload, "prebuilt", |it| set_check(it, "Retry", "m"));
+        let healed = told.seconds(60).history();
+        for (rule, expected) in [("EX-05", "pass"), ("RG-05", "n/a"), ("RG-12", "n/a")] {
+            assert_verdict(rule, &healed, expected);
+        }
     }
 
     #[test]

@@ -51,11 +51,12 @@ struct State<'a> {
 }
 
 impl<'a> State<'a> {
-    fn take(&mut self, trail: &'a Trail, version: &'a Version) {
+    /// A Workload counts from the version on that is `owned` by the object.
+    fn take(&mut self, trail: &'a Trail, version: &'a Version, owned: bool) {
         let there = !version.is_deletion();
         match trail.kind {
             Kind::TrainJob => self.trainjob = version.trainjob().filter(|_| there),
-            Kind::Workload => self.workload = version.workload().filter(|_| there),
+            Kind::Workload => self.workload = version.workload().filter(|_| there && owned),
             _ if trail.lives_at(version.order) => {
                 self.live.insert(&trail.uid, carried(trail));
             }
@@ -105,7 +106,8 @@ pub(super) fn moments<'a>(
     let mut found = Vec::new();
     for (trail, version) in case::merged(trails) {
         let (before, admitted) = (state.check(check), state.is_admitted());
-        state.take(trail, version);
+        let owned = case::is_owned(case.history, version, &family.trainjob.uid);
+        state.take(trail, version, owned);
         if !admitted && state.is_admitted() {
             was_wrong = false;
         }

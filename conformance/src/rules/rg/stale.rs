@@ -163,6 +163,10 @@ impl<'c, 'a> Known<'c, 'a> {
             _ => {}
         }
         let family = self.families.get(trail.uid.as_str())?;
+        // It may have been nobody's then.
+        if !case::is_owned(case.history, version, &family.trainjob.uid) {
+            return None;
+        }
         let until = case.requests.latest(exchange.seq).max(version.order);
         let was_open = |version: &Version| version.trainjob().is_some_and(is_open);
         let first = family.trainjob.at(version.order).into_iter();
