@@ -29,7 +29,7 @@ mod watching;
 use thiserror::Error;
 
 pub use certificates::CertificateError;
-pub use fault::{Effect, Fault, Pattern, Refusal, Sets, Signal, Times, WatchFault, When};
+pub use fault::{AtRandom, Effect, Fault, Pattern, Refusal, Sets, Signal, Times, WatchFault, When};
 pub use log::{JournalLog, Log, Signals};
 pub use port::Port;
 pub use tap::{Placed, Scope, Tap};

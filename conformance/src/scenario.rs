@@ -25,7 +25,9 @@ mod tests;
 #[cfg(test)]
 pub(crate) mod told;
 
-pub use action::{Action, Deadline, EndAs, Priority, Step, SubmitKind};
+pub use action::{
+    Action, Deadline, EditPatch, EndAs, JobDeadline, Priority, Propagation, Step, SubmitKind,
+};
 pub use adapter_call::{AdapterCall, CallEnd, Expected};
 pub use embedded::{embedded, embedded_sources};
 pub use evaluate::{Point, Truth};

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 
 /// A fault: which requests meet it, how often, and what becomes of them.
 #[derive(Clone, Debug, PartialEq)]
@@ -75,6 +76,8 @@ pub enum Effect {
     Stall,
     /// Sent on after this time, or when the fault is released.
     Delay(Duration),
+    /// As `Delay`, each request by a time of its own.
+    DelayAtRandom(AtRandom),
     /// Answered with an error, and not sent on.
     Answer(Refusal),
     /// Not sent on; the subject loses the connection, or with HTTP/2 the stream.
@@ -90,6 +93,35 @@ pub enum Effect {
     /// Something happens to a watch: to those that are open when the fault is placed, and to later
     /// ones. Requests that are no watches do not meet it.
     Watch(WatchFault),
+}
+
+/// Times that are drawn from a seed: the nth request that meets the fault waits for the same time
+/// wherever the seed is the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AtRandom {
+    /// The longest.
+    pub most: Duration,
+    /// What they are drawn from.
+    pub seed: String,
+}
+
+impl AtRandom {
+    /// The time of the nth request, from 1.
+    pub fn of(&self, nth: u32) -> Duration {
+        let digest = Sha256::digest(format!("{}/{nth}", self.seed));
+        let (bytes, _) = digest.split_first_chunk().unwrap_or((&[0; 4], &[]));
+        self.most.mul_f64(f64::from(u32::from_be_bytes(*bytes)) / f64::from(u32::MAX))
+    }
+}
+
+impl Effect {
+    /// What is done to the nth request that meets the fault, from 1.
+    pub(super) fn of_request(&self, nth: u32) -> Self {
+        match self {
+            Self::DelayAtRandom(times) => Self::Delay(times.of(nth)),
+            effect => effect.clone(),
+        }
+    }
 }
 
 /// An error that stands in for the API server's answer.

@@ -193,7 +193,11 @@ impl Passage {
                 return ControlFlow::Break(Stopped::Lost);
             }
             Effect::Change(patch) => return self.change(&patch.clone(), way),
-            Effect::Answer(_) | Effect::Watch(_) | Effect::LoseAnswer => {}
+            // What is drawn for a request was drawn before it came here.
+            Effect::DelayAtRandom(_)
+            | Effect::Answer(_)
+            | Effect::Watch(_)
+            | Effect::LoseAnswer => {}
         }
         match met.effect.refusal() {
             Some(refusal) => self.refuse(refusal),

@@ -174,7 +174,8 @@ impl Table {
         for standing in &mut self.standing {
             if standing.concerns(request, reach) && standing.meets(request, asks, goes_on) {
                 goes_on = !standing.fault.effect.ends_the_request();
-                let (name, effect) = (standing.fault.name.clone(), standing.fault.effect.clone());
+                let name = standing.fault.name.clone();
+                let effect = standing.fault.effect.of_request(standing.met);
                 met.push(Met { fault: standing.id, name, effect });
             }
         }
@@ -229,6 +230,7 @@ impl Effect {
             Self::Hold
             | Self::Stall
             | Self::Delay(_)
+            | Self::DelayAtRandom(_)
             | Self::LoseAnswer
             | Self::Signal(..)
             | Self::Change(_)

@@ -17,6 +17,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use crate::follow::{Seen, follow};
+use crate::scenario::EditPatch;
 
 /// The field manager of what the suite makes.
 const MANAGER: &str = "dispatch-conformance";
@@ -88,11 +89,8 @@ pub(super) async fn create(client: &Client, object: Value) -> Result<DynamicObje
     let namespace = object.pointer("/metadata/namespace").and_then(Value::as_str);
     let api = api(client, &text("/apiVersion"), &kind, namespace);
     let request = Request::new("create", plural(&kind), name);
-    let parsed = serde_json::from_value(object).map_err(|error| RequestError {
-        request: request.clone(),
-        outcome: Outcome::Denied,
-        message: error.to_string(),
-    })?;
+    let parsed =
+        serde_json::from_value(object).map_err(|error| malformed(request.clone(), &error))?;
     let params = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
     send(Limits::default(), request, api.create(&params, &parsed)).await
 }
@@ -110,8 +108,23 @@ pub(super) enum Deleted {
 
 /// Deletes an object, what it owns in the background.
 pub(super) async fn delete(client: &Client, named: &Named) -> Result<Deleted, RequestError> {
+    delete_as(client, named, DeleteParams::background()).await
+}
+
+/// Deletes an object, once what it owns is gone.
+pub(super) async fn delete_in_foreground(
+    client: &Client,
+    named: &Named,
+) -> Result<Deleted, RequestError> {
+    delete_as(client, named, DeleteParams::foreground()).await
+}
+
+async fn delete_as(
+    client: &Client,
+    named: &Named,
+    params: DeleteParams,
+) -> Result<Deleted, RequestError> {
     let api = named.api(client);
-    let params = DeleteParams::background();
     let deleted = api.delete(&named.name, &params);
     let answer = send_optional(Limits::default(), named.request("delete"), deleted).await?;
     // Of an object that is gone at once most kinds answer with a status, and some with the object as
@@ -134,16 +147,47 @@ pub(super) async fn list(
     Ok(send(Limits::default(), request, api.list(&all)).await?.items)
 }
 
-/// Changes an object by a JSON merge patch.
-pub(super) async fn merge_patch(
+/// Changes an object.
+pub(super) async fn patch(
     client: &Client,
     named: &Named,
-    merge: &Value,
+    patch: &EditPatch,
 ) -> Result<(), RequestError> {
-    let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
+    let patch = match patch {
+        EditPatch::Merge(merge) => Patch::Merge(merge.clone()),
+        EditPatch::Json(operations) => {
+            let read = serde_json::from_value(operations.clone());
+            Patch::Json(read.map_err(|error| malformed(named.request("patch"), &error))?)
+        }
+    };
+    patch_as(client, named, &patch, MANAGER).await
+}
+
+/// Applies fields of an object, with force, by server-side apply of this field manager.
+pub(super) async fn apply(
+    client: &Client,
+    named: &Named,
+    fields: Value,
+    manager: &str,
+) -> Result<(), RequestError> {
+    let mut body = fields;
+    body["apiVersion"] = named.api_version.into();
+    body["kind"] = named.kind.into();
+    body["metadata"]["name"] = named.name.clone().into();
+    patch_as(client, named, &Patch::Apply(body), manager).await
+}
+
+async fn patch_as(
+    client: &Client,
+    named: &Named,
+    patch: &Patch<Value>,
+    manager: &str,
+) -> Result<(), RequestError> {
+    let force = matches!(patch, Patch::Apply(_));
+    let params =
+        PatchParams { field_manager: Some(manager.to_owned()), force, ..PatchParams::default() };
     let api = named.api(client);
-    let patch = Patch::Merge(merge);
-    let patched = api.patch(&named.name, &params, &patch);
+    let patched = api.patch(&named.name, &params, patch);
     send(Limits::default(), named.request("patch"), patched).await.map(drop)
 }
 
@@ -161,6 +205,16 @@ pub(super) async fn apply_status(client: &Client, object: Value) -> Result<(), R
 /// The time, as objects have it.
 pub(super) fn now() -> String {
     SystemClock.now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+fn malformed(request: Request, error: &serde_json::Error) -> RequestError {
+    RequestError { request, outcome: Outcome::Denied, message: error.to_string() }
+}
+
+/// An object, live.
+pub(super) async fn get(client: &Client, named: &Named) -> Result<DynamicObject, RequestError> {
+    let api = named.api(client);
+    send(Limits::default(), named.request("get"), api.get(&named.name)).await
 }
 
 /// Waits until the object of this UID is gone; whether it went within the limit.

@@ -13,7 +13,7 @@ use super::{Names, RunError};
 use crate::scenario::Given;
 
 pub(super) use access::{PrivateFolder, Token};
-pub(super) use objects::{foreign_check_ready, namespace, submitted, trainer};
+pub(super) use objects::{foreign_check_ready, namespace, submitted, trainer, workload_like};
 pub(super) use rights::Rights;
 
 /// Who the subjects are to the cluster.

@@ -1,6 +1,7 @@
 //! The steps of a scenario: one file for each kind.
 
 mod administrator;
+mod apply;
 mod call;
 mod fault;
 mod kueue;
@@ -76,14 +77,18 @@ async fn one(
         Action::Submit { job, kind, cpu, labels } => {
             submit::run(stage, job, *kind, *cpu, labels).await
         }
+        Action::SubmitWorkload { job, like } => submit::workload(stage, job, like).await,
         Action::Until { fact, deadline, or_breaks } => {
             until::run(stage, step, fact, *deadline, *or_breaks, observer).await
         }
         Action::Linger { job } => pods::linger(stage, job),
         Action::LetGo { job } => pods::let_go(stage, job),
         Action::End { job, end } => pods::end(stage, job, *end),
-        Action::Delete { thing } => administrator::delete(stage, thing).await,
-        Action::Edit { thing, merge } => administrator::edit(stage, thing, merge).await,
+        Action::Delete { thing, propagation } => {
+            administrator::delete(stage, thing, *propagation).await
+        }
+        Action::Edit { thing, patch } => administrator::edit(stage, thing, patch).await,
+        Action::Apply { target, field, manager } => apply::run(stage, target, field, manager).await,
         Action::Deactivate { job } => administrator::set_active(stage, job, false).await,
         Action::Reactivate { job } => administrator::set_active(stage, job, true).await,
         Action::Approve { job } => administrator::approve(stage, job).await,

@@ -7,7 +7,7 @@ use dispatch_contract::rules::RuleId;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{AdapterCall, Fact, Fault, FaultName, InTurn, JobName, Place, Thing};
+use super::{AdapterCall, Fact, Fault, FaultName, InTurn, JobName, Place, Target, Thing};
 use crate::history::{Subject, Verb};
 
 /// One step.
@@ -43,6 +43,14 @@ pub enum Action {
         /// Labels on it, beside the queue's.
         labels: BTreeMap<String, String>,
     },
+    /// Somebody creates a Workload that nothing owns, of the same size and in the same queue as that
+    /// of a job.
+    SubmitWorkload {
+        /// Its name, from here on.
+        job: JobName,
+        /// The job whose Workload it is like.
+        like: JobName,
+    },
     /// Waits until a fact is true.
     Until {
         /// The fact.
@@ -70,17 +78,29 @@ pub enum Action {
         /// How.
         end: EndAs,
     },
-    /// An administrator deletes something, with background propagation.
+    /// An administrator deletes something.
     Delete {
         /// What.
         thing: Thing,
+        /// When what it owns goes.
+        propagation: Propagation,
     },
-    /// An administrator edits something, by a JSON merge patch.
+    /// An administrator edits something.
     Edit {
         /// What.
         thing: Thing,
-        /// The patch.
-        merge: Value,
+        /// How.
+        patch: EditPatch,
+    },
+    /// Somebody applies a field as it is, with force, by server-side apply: from then on it is
+    /// owned by this field manager too.
+    Apply {
+        /// Of what.
+        target: Target,
+        /// The field's path, such as `spec`, `runtimeRef`.
+        field: Vec<String>,
+        /// The name of the field manager.
+        manager: String,
     },
     /// An administrator deactivates the job's Workload: Kueue evicts it.
     Deactivate {
@@ -146,13 +166,14 @@ impl Action {
             Self::AtOnce(_) => "at-once",
             Self::Begin(_) => "begin",
             Self::Finish(_) => "finish",
-            Self::Submit { .. } => "submit",
+            Self::Submit { .. } | Self::SubmitWorkload { .. } => "submit",
             Self::Until { .. } => "until",
             Self::Linger { .. } => "linger",
             Self::LetGo { .. } => "let-go",
             Self::End { .. } => "end",
             Self::Delete { .. } => "delete",
             Self::Edit { .. } => "edit",
+            Self::Apply { .. } => "apply",
             Self::Deactivate { .. } => "deactivate",
             Self::Reactivate { .. } => "reactivate",
             Self::Approve { .. } => "approve",
@@ -167,6 +188,34 @@ impl Action {
             Self::InTurn(_) => "in-turn",
         }
     }
+}
+
+/// How an administrator edits something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EditPatch {
+    /// By a JSON merge patch.
+    Merge(Value),
+    /// By a JSON patch (RFC 6902), which reaches into lists.
+    Json(Value),
+}
+
+/// When what a deleted object owns goes: Kubernetes' propagation policies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Propagation {
+    /// After it.
+    #[default]
+    Background,
+    /// Before it.
+    Foreground,
+}
+
+/// How long a job may run, where that is limited (`activeDeadlineSeconds`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum JobDeadline {
+    /// So short that a scenario can wait for it, and long enough for its pods to run.
+    Short,
 }
 
 /// The two priorities that jobs of a scenario have: one preempts the other.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use dispatch_contract::ErrorKind;
 use dispatch_contract::rules::RuleId;
 
-use super::{JobName, Priority};
+use super::{JobDeadline, JobName, Priority};
 use crate::history::Verb;
 
 /// A call of the adapter. It has to end as the step says; another end breaks the step, and so the
@@ -26,6 +26,8 @@ pub enum AdapterCall {
         named_as: Option<JobName>,
         /// Its `WorkloadPriorityClass`.
         priority: Option<Priority>,
+        /// How long it may run.
+        deadline: Option<JobDeadline>,
         /// Whether the job was started before: then it keeps its name, and the same input has to
         /// give the same object (SG-07).
         again: bool,

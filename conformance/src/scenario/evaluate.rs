@@ -230,7 +230,11 @@ impl<'a> At<'a> {
         } else {
             uids.collect()
         };
-        let trails = owners.into_iter().flat_map(|uid| self.history.workloads_of(uid));
+        // A Workload that was submitted is itself the object of its job.
+        let own = owners.iter().filter_map(|uid| self.history.object(uid));
+        let own: Vec<_> = own.filter(|trail| trail.kind == Kind::Workload).collect();
+        let owned = owners.into_iter().flat_map(|uid| self.history.workloads_of(uid));
+        let trails = owned.chain(own);
         self.any_is(trails, |version| version.workload().is_some_and(is))
     }
 

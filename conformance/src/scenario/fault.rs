@@ -159,6 +159,8 @@ pub enum FaultEffect {
     Stall,
     /// It is sent on later: by a moment that is long for an API server, and short for a time limit.
     Slow,
+    /// It is sent on later: by up to some seconds, drawn for each request.
+    SlowAtRandom,
     /// It is refused in the API server's place.
     Answer(RefusedAs),
     /// It is cut off before the API server.
@@ -185,7 +187,7 @@ impl FaultEffect {
         match self {
             Self::HoldBack => "hold-back",
             Self::Stall => "stall",
-            Self::Slow => "slow",
+            Self::Slow | Self::SlowAtRandom => "slow",
             Self::Answer(_) => "answer",
             Self::LoseRequest => "lose-request",
             Self::LoseAnswer => "lose-answer",

@@ -10,13 +10,15 @@ use serde::Deserialize;
 use serde_saphyr::Spanned;
 
 use super::{
-    Deed, EndAs, FaultTimes, Mark, Mode, Need, PreflightPolicy, PreflightVerdict, Priority,
-    ProcessIs, RefusedAs, SubmitKind, When,
+    Deed, EndAs, FaultTimes, JobDeadline, Mark, Mode, Need, PreflightPolicy, PreflightVerdict,
+    Priority, ProcessIs, RefusedAs, When,
 };
 use crate::history::Verb;
 
+mod delete;
 mod job_call;
 
+pub(super) use delete::DeleteFile;
 pub(super) use job_call::JobCallFile;
 
 /// A text with its place.
@@ -96,8 +98,9 @@ pub(super) enum StepFile {
     Linger(Text),
     LetGo(Text),
     End(EndFile),
-    Delete(Text),
+    Delete(Spanned<DeleteFile>),
     Edit(EditFile),
+    Apply(ApplyFile),
     Deactivate(Text),
     Reactivate(Text),
     Approve(Text),
@@ -134,6 +137,8 @@ pub(super) struct FaultFile {
     pub(super) with: Option<RefusedAs>,
     pub(super) merge: Option<serde_json::Value>,
     pub(super) times: Option<FaultTimes>,
+    #[serde(default)]
+    pub(super) at_random: bool,
 }
 
 #[derive(Deserialize)]
@@ -184,6 +189,7 @@ pub(super) struct StartFile {
     pub(super) labels: BTreeMap<String, String>,
     pub(super) named_as: Option<Text>,
     pub(super) priority: Option<Priority>,
+    pub(super) deadline: Option<JobDeadline>,
     #[serde(default)]
     pub(super) again: bool,
     pub(super) refused: Option<ErrorKind>,
@@ -197,17 +203,36 @@ pub(super) struct StartFile {
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct EditFile {
     pub(super) what: Text,
-    pub(super) merge: Spanned<serde_json::Value>,
+    pub(super) merge: Option<Spanned<serde_json::Value>>,
+    pub(super) patch: Option<Spanned<serde_json::Value>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct ApplyFile {
+    pub(super) what: Text,
+    pub(super) field: Text,
+    #[serde(rename = "as")]
+    pub(super) manager: Text,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct SubmitFile {
     pub(super) job: Text,
-    pub(super) kind: SubmitKind,
-    pub(super) cpu: Spanned<u32>,
+    pub(super) kind: SubmittedFile,
+    pub(super) cpu: Option<Spanned<u32>>,
+    pub(super) like: Option<Text>,
     #[serde(default)]
     pub(super) labels: BTreeMap<String, String>,
+}
+
+/// What somebody else submits.
+#[derive(Clone, Copy, Deserialize)]
+pub(super) enum SubmittedFile {
+    TrainJob,
+    Job,
+    Workload,
 }
 
 #[derive(Deserialize)]

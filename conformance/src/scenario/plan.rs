@@ -77,6 +77,8 @@ fn without_echoes(mut problems: Vec<Problem>) -> Vec<Problem> {
 enum Maker {
     Dispatch,
     Somebody(SubmitKind),
+    /// Of a Workload that no job owns.
+    Nobody,
 }
 
 /// A scenario as far as it was gone through.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::history::{Role, Subject};
-use crate::proxy::{Pattern, Sets};
+use crate::proxy::{AtRandom, Pattern, Sets};
 
 /// A request in the namespace `ns`; `resource` may name a subresource after a slash.
 pub(in crate::proxy) fn request(
@@ -118,6 +118,31 @@ fn a_request_meets_all_faults_in_order_up_to_the_one_that_ends_it() {
     // The first request was counted by those that it did not get to, and used none of them up.
     assert_eq!(arrive(&mut table, &get), "slow late later");
     assert_eq!(arrive(&mut table, &get), "slow");
+}
+
+#[test]
+fn the_times_of_a_slow_api_are_drawn_for_each_request_and_by_the_seed() {
+    let most = Duration::from_secs(4);
+    let drawn = |seed: &str| -> Vec<Effect> {
+        let mut table = Table::default();
+        let seed = seed.to_owned();
+        table.place(fault("slow", Effect::DelayAtRandom(AtRandom { most, seed }), Times::Always));
+        let get = request("get", "pods", "p", None);
+        let met = |_| match table.arrive(&get, &Asks::default()) {
+            Arrival::Goes(met) => met.into_iter().map(|met| met.effect).collect(),
+            Arrival::Waits => Vec::new(),
+        };
+        (0..50).flat_map(met).collect()
+    };
+    let (times, again, others) = (drawn("a/slow"), drawn("a/slow"), drawn("b/slow"));
+    assert_eq!(times, again);
+    assert_ne!(times, others);
+    let seconds = times.iter().map(|effect| match effect {
+        Effect::Delay(time) if *time <= most => time.as_secs(),
+        other => panic!("{other:?}"),
+    });
+    // Each of the four seconds is among them: they are spread over the whole.
+    assert_eq!(seconds.collect::<std::collections::BTreeSet<_>>().len(), 4);
 }
 
 #[test]

@@ -3,23 +3,31 @@
 
 use dispatch_contract::names;
 use kube::ResourceExt;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::history::{History, Kind, Trail, Version};
-use crate::run::api::{Deleted, Named, apply_status, delete as delete_one, merge_patch, now};
+use crate::run::api::{self, Deleted, Named, apply_status, now};
 use crate::run::error::StepError;
 use crate::run::fixture::foreign_check_ready;
 use crate::run::stage::Stage;
-use crate::scenario::{JobName, OwnThing, Target, TargetKind, Thing};
+use crate::scenario::{EditPatch, JobName, OwnThing, Propagation, Target, TargetKind, Thing};
 
 const KUEUE: &str = "kueue.x-k8s.io/v1beta2";
 const TRAINER: &str = "trainer.kubeflow.org/v1alpha1";
 
-/// Deletes something, what it owns in the background.
-pub(super) async fn delete(stage: &mut Stage<'_>, thing: &Thing) -> Result<(), StepError> {
+/// Deletes something.
+pub(super) async fn delete(
+    stage: &mut Stage<'_>,
+    thing: &Thing,
+    propagation: Propagation,
+) -> Result<(), StepError> {
     let mut deleted = 0;
     for one in &named(stage, thing)? {
-        deleted += usize::from(delete_one(&stage.client, one).await? != Deleted::WasGone);
+        let became = match propagation {
+            Propagation::Background => api::delete(&stage.client, one).await?,
+            Propagation::Foreground => api::delete_in_foreground(&stage.client, one).await?,
+        };
+        deleted += usize::from(became != Deleted::WasGone);
     }
     if deleted == 0 {
         return Err(StepError::failed(format!("there is no {thing} to delete")));
@@ -27,18 +35,18 @@ pub(super) async fn delete(stage: &mut Stage<'_>, thing: &Thing) -> Result<(), S
     Ok(())
 }
 
-/// Changes something by a JSON merge patch.
+/// Changes something.
 pub(super) async fn edit(
     stage: &mut Stage<'_>,
     thing: &Thing,
-    merge: &Value,
+    patch: &EditPatch,
 ) -> Result<(), StepError> {
     let all = named(stage, thing)?;
     if all.is_empty() {
         return Err(StepError::failed(format!("there is no {thing} to edit")));
     }
     for one in &all {
-        merge_patch(&stage.client, one, merge).await?;
+        api::patch(&stage.client, one, patch).await?;
     }
     Ok(())
 }
@@ -50,7 +58,8 @@ pub(super) async fn set_active(
     active: bool,
 ) -> Result<(), StepError> {
     let thing = Thing::Of(Target { kind: TargetKind::Workload, of: job.clone() });
-    edit(stage, &thing, &json!({ "spec": { "active": active } })).await
+    let patch = EditPatch::Merge(json!({ "spec": { "active": active } }));
+    edit(stage, &thing, &patch).await
 }
 
 /// Sets the foreign check of a job's Workload Ready, as the controller that it names.
@@ -65,7 +74,7 @@ pub(super) async fn approve(stage: &mut Stage<'_>, job: &JobName) -> Result<(), 
 }
 
 /// The objects that are meant.
-fn named(stage: &mut Stage<'_>, thing: &Thing) -> Result<Vec<Named>, StepError> {
+pub(super) fn named(stage: &mut Stage<'_>, thing: &Thing) -> Result<Vec<Named>, StepError> {
     match thing {
         Thing::Of(target) => of_job(stage, target),
         Thing::Own(own) => Ok(vec![own_thing(stage, *own)]),

@@ -60,9 +60,11 @@ pub(super) async fn finish(stage: &mut Stage<'_>, verb: Verb) -> Result<(), Step
 /// The call that a step makes.
 async fn call_of(stage: &mut Stage<'_>, step: &AdapterCall) -> Result<Call, StepError> {
     Ok(match step {
-        AdapterCall::Start { job, cpu, pods, labels, priority, again, named_as, .. } => {
+        AdapterCall::Start {
+            job, cpu, pods, labels, priority, deadline, again, named_as, ..
+        } => {
             let name = start::name(stage, job, *again, named_as.as_ref()).await?;
-            let request = start::request(stage, name, (*cpu, *pods), *priority);
+            let request = start::request(stage, name, (*cpu, *pods), *priority, *deadline);
             Call::Start(StartRequest { labels: labels.clone(), ..request })
         }
         AdapterCall::Open { job, .. } => Call::Open(stage.object(job)?),

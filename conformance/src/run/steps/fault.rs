@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::proxy::{self, Effect, Pattern, Refusal, Sets, Signal, Times, WatchFault, When};
+use crate::proxy::{
+    self, AtRandom, Effect, Pattern, Refusal, Sets, Signal, Times, WatchFault, When,
+};
 use crate::run::error::StepError;
 use crate::run::names::JobNames;
 use crate::run::stage::Stage;
@@ -15,6 +17,10 @@ use crate::scenario::{
 /// How much later a slow request is sent on: long for an API server, short for a time limit.
 const SLOW: Duration = Duration::from_millis(400);
 
+/// By how much it is slow `at-random` at most: about as long as a job takes to be evicted and raised
+/// again, and shorter than any time limit.
+const SLOWEST: Duration = Duration::from_secs(2);
+
 /// How many requests `thrice` means.
 const THRICE: u32 = 3;
 
@@ -23,7 +29,7 @@ pub(super) fn place(stage: &mut Stage<'_>, fault: &Fault) -> Result<(), StepErro
     let placed = proxy::Fault {
         name: fault.name.as_str().to_owned(),
         at: pattern(&fault.at, &stage.job_names),
-        effect: effect(&fault.effect),
+        effect: effect(&fault.effect, || seed(stage, &fault.name)),
         times: match fault.times {
             FaultTimes::Once => Times::Once,
             FaultTimes::Thrice => Times::Times(THRICE),
@@ -39,6 +45,12 @@ pub(super) fn place(stage: &mut Stage<'_>, fault: &Fault) -> Result<(), StepErro
     let placed = taps.into_iter().map(|tap| tap.place(placed.clone())).collect();
     stage.faults.insert(fault.name.clone(), placed);
     Ok(())
+}
+
+/// What the times of a fault are drawn from. The history begins with the namespace, which no other
+/// scenario has.
+fn seed(stage: &Stage<'_>, fault: &FaultName) -> String {
+    format!("{}/{fault}", stage.names.namespace())
 }
 
 /// What the fault holds goes on. In a case without the fault there is nothing to do.
@@ -83,7 +95,7 @@ fn sets(setting: &Setting) -> Sets {
     }
 }
 
-fn effect(effect: &FaultEffect) -> Effect {
+fn effect(effect: &FaultEffect, seed: impl Fn() -> String) -> Effect {
     let when = |when: &crate::scenario::When| match when {
         crate::scenario::When::Before => When::Before,
         crate::scenario::When::After => When::After,
@@ -92,6 +104,9 @@ fn effect(effect: &FaultEffect) -> Effect {
         FaultEffect::HoldBack => Effect::Hold,
         FaultEffect::Stall => Effect::Stall,
         FaultEffect::Slow => Effect::Delay(SLOW),
+        FaultEffect::SlowAtRandom => {
+            Effect::DelayAtRandom(AtRandom { most: SLOWEST, seed: seed() })
+        }
         FaultEffect::Answer(refused) => Effect::Answer(refusal(*refused)),
         FaultEffect::LoseRequest => Effect::LoseRequest,
         FaultEffect::LoseAnswer => Effect::LoseAnswer,

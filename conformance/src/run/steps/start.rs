@@ -8,10 +8,14 @@ use crate::history::Kind;
 use crate::run::error::StepError;
 use crate::run::fixture::trainer;
 use crate::run::stage::{Job, Stage};
-use crate::scenario::{JobName, Priority};
+use crate::scenario::{JobDeadline, JobName, Priority};
 
 /// The rule that a repeated Start which gives another object breaks.
 const SAME_OBJECT: &str = "SG-07";
+
+/// `activeDeadlineSeconds` of a job with a short deadline, before it is stretched: the pods are up by
+/// then, and a step can wait for it.
+const SHORT: i64 = 15;
 
 /// The name of a job in the cluster: one of its own, the one that it has, or that of another job.
 pub(super) async fn name(
@@ -38,6 +42,7 @@ pub(super) fn request(
     name: String,
     (cpu, pods): (u32, u32),
     priority: Option<Priority>,
+    deadline: Option<JobDeadline>,
 ) -> StartRequest {
     StartRequest {
         name,
@@ -51,7 +56,8 @@ pub(super) fn request(
         annotations: [].into(),
         trainer: Some(trainer(cpu, pods)),
         initializer: None,
-        active_deadline_seconds: None,
+        active_deadline_seconds: deadline
+            .map(|JobDeadline::Short| SHORT * i64::from(stage.time_scale)),
     }
 }
 

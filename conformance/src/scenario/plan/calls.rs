@@ -100,9 +100,19 @@ impl Plan<'_> {
         if start.refused.is_none() {
             self.jobs.insert(job.clone(), Maker::Dispatch);
         }
-        let (cpu, priority, again) = (start.cpu.value, start.priority, start.again);
-        let labels = start.labels.clone();
-        Some(AdapterCall::Start { job, cpu, pods, labels, named_as, priority, again, end })
+        let StartFile { priority, deadline, again, .. } = *start;
+        let (cpu, labels) = (start.cpu.value, start.labels.clone());
+        Some(AdapterCall::Start {
+            job,
+            cpu,
+            pods,
+            labels,
+            named_as,
+            priority,
+            deadline,
+            again,
+            end,
+        })
     }
 
     /// A call for a job that has an answer to its Start.

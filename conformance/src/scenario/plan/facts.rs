@@ -163,8 +163,13 @@ impl Plan<'_> {
     /// A job that has a `TrainJob` and a `JobSet`.
     fn training_job(&mut self, text: &Text) -> Option<JobName> {
         let job = self.job_of(text)?;
-        if self.jobs.get(&job) == Some(&Maker::Somebody(SubmitKind::Job)) {
-            let problem = Problem::new(place(text), format!("`{job}` is a plain Job"));
+        let other = match self.jobs.get(&job) {
+            Some(Maker::Somebody(SubmitKind::Job)) => Some("plain Job"),
+            Some(Maker::Nobody) => Some("Workload"),
+            _ => None,
+        };
+        if let Some(other) = other {
+            let problem = Problem::new(place(text), format!("`{job}` is a {other}"));
             self.refuse(problem.hint("it has neither a TrainJob nor a JobSet"));
             return None;
         }

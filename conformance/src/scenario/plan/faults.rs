@@ -38,6 +38,7 @@ impl Plan<'_> {
         let (written, effect) = match step {
             StepFile::HoldBack(fault) => (fault, Some(FaultEffect::HoldBack)),
             StepFile::Stall(fault) => (fault, Some(FaultEffect::Stall)),
+            StepFile::Slow(fault) if fault.at_random => (fault, Some(FaultEffect::SlowAtRandom)),
             StepFile::Slow(fault) => (fault, Some(FaultEffect::Slow)),
             StepFile::LoseRequest(fault) => (fault, Some(FaultEffect::LoseRequest)),
             StepFile::LoseAnswer(fault) => (fault, Some(FaultEffect::LoseAnswer)),
@@ -90,6 +91,10 @@ impl Plan<'_> {
         let signals = matches!(effect, Some(FaultEffect::Kill(_) | FaultEffect::Freeze(_)));
         if written.when.is_some() && !signals {
             let problem = Problem::new(at, "`when` is for `kill-at` and `freeze-at`");
+            self.refuse(problem.hint("leave it out"));
+        }
+        if written.at_random && effect != Some(&FaultEffect::SlowAtRandom) {
+            let problem = Problem::new(at, "`at-random` is for `slow`");
             self.refuse(problem.hint("leave it out"));
         }
         let (answers, changes) = (

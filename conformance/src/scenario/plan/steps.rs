@@ -7,12 +7,19 @@ use serde_saphyr::Spanned;
 use super::text::one_line;
 use super::{Maker, Plan, place};
 use crate::scenario::file::{
-    EditFile, EndFile, FactFile, ScenarioFile, StepFile, SubmitFile, Text,
+    ApplyFile, DeleteFile, EditFile, EndFile, FactFile, ScenarioFile, StepFile, SubmitFile,
+    SubmittedFile, Text,
 };
 use crate::scenario::problem::{Problem, did_you_mean};
 use crate::scenario::{
-    Action, Deadline, JobName, OwnThing, Place, Step, Target, TargetKind, Thing,
+    Action, Deadline, EditPatch, JobName, OwnThing, Place, Step, SubmitKind, Target, TargetKind,
+    Thing,
 };
+
+const OWN_SIZE: &str = "the job does not say how large it is";
+const SIZED: &str = "write such as `cpu: 1`, and no `like`";
+const SIZE_OF_A_JOB: &str = "the Workload does not say which job's it is like, and no more";
+const LIKE: &str = "write such as `submit: { job: theirs, kind: Workload, like: train }`";
 
 /// The jobs that steps make, with the line of the first that does.
 pub(super) fn jobs_made(steps: &[Spanned<StepFile>]) -> BTreeMap<String, usize> {
@@ -71,11 +78,12 @@ impl Plan<'_> {
             StepFile::Linger(pods) => self.linger(pods),
             StepFile::LetGo(pods) => self.let_go(pods),
             StepFile::End(end) => self.end(end),
-            StepFile::Delete(target) => {
-                let thing = self.thing(target)?;
-                Some(Action::Delete { thing })
+            StepFile::Delete(delete) => {
+                let thing = self.thing(&DeleteFile::what(delete))?;
+                Some(Action::Delete { thing, propagation: delete.value.propagation })
             }
             StepFile::Edit(edit) => self.edit(edit),
+            StepFile::Apply(apply) => self.apply(apply),
             StepFile::Deactivate(job) => {
                 let job = self.job(&job.value, place(job))?;
                 Some(Action::Deactivate { job })
@@ -116,10 +124,30 @@ impl Plan<'_> {
 
     fn submit(&mut self, submit: &SubmitFile) -> Option<Action> {
         let job = self.new_job(&submit.job)?;
-        self.cpu(&submit.cpu);
-        self.jobs.insert(job.clone(), Maker::Somebody(submit.kind));
-        let (kind, cpu, labels) = (submit.kind, submit.cpu.value, submit.labels.clone());
-        Some(Action::Submit { job, kind, cpu, labels })
+        let like = match &submit.like {
+            Some(like) => Some(self.job(&like.value, place(like))?),
+            None => None,
+        };
+        let (kind, what, hint) = match submit.kind {
+            SubmittedFile::TrainJob => (Some(SubmitKind::TrainJob), OWN_SIZE, SIZED),
+            SubmittedFile::Job => (Some(SubmitKind::Job), OWN_SIZE, SIZED),
+            SubmittedFile::Workload => (None, SIZE_OF_A_JOB, LIKE),
+        };
+        self.jobs.insert(job.clone(), kind.map_or(Maker::Nobody, Maker::Somebody));
+        match (kind, &submit.cpu, like) {
+            (Some(kind), Some(cpu), None) => {
+                self.cpu(cpu);
+                let (cpu, labels) = (cpu.value, submit.labels.clone());
+                Some(Action::Submit { job, kind, cpu, labels })
+            }
+            (None, None, Some(like)) if submit.labels.is_empty() => {
+                Some(Action::SubmitWorkload { job, like })
+            }
+            _ => {
+                self.refuse(Problem::new(place(&submit.job), what).hint(hint));
+                None
+            }
+        }
     }
 
     /// The name of a job that is made here, and nowhere before.
@@ -203,11 +231,46 @@ impl Plan<'_> {
 
     fn edit(&mut self, edit: &EditFile) -> Option<Action> {
         let thing = self.thing(&edit.what)?;
-        if !edit.merge.value.is_object() {
-            let problem = Problem::new(place(&edit.merge), "the patch is not an object");
-            self.refuse(problem.hint("such as `merge: { spec: { suspend: false } }`"));
+        let patch = match (&edit.merge, &edit.patch) {
+            (Some(merge), None) => {
+                if !merge.value.is_object() {
+                    let problem = Problem::new(place(merge), "the patch is not an object");
+                    self.refuse(problem.hint("such as `merge: { spec: { suspend: false } }`"));
+                }
+                EditPatch::Merge(merge.value.clone())
+            }
+            (None, Some(patch)) => {
+                if let Err(why) = serde_json::from_value::<json_patch::Patch>(patch.value.clone()) {
+                    let problem = Problem::new(place(patch), format!("no JSON patch: {why}"));
+                    let hint =
+                        "such as `patch: [ { op: replace, path: /spec/suspend, value: false } ]`";
+                    self.refuse(problem.hint(hint));
+                }
+                EditPatch::Json(patch.value.clone())
+            }
+            _ => {
+                let problem = Problem::new(place(&edit.what), "the edit does not say one thing");
+                self.refuse(problem.hint("write either `merge` or `patch`"));
+                return None;
+            }
+        };
+        Some(Action::Edit { thing, patch })
+    }
+
+    /// A field of an object of a job, which gets another owner.
+    fn apply(&mut self, apply: &ApplyFile) -> Option<Action> {
+        let target = self.target(&apply.what)?;
+        if target.kind == TargetKind::Pods {
+            let problem = Problem::new(place(&apply.what), "a field of one object is applied");
+            self.refuse(problem.hint(format!("write such as `trainjob-of {}`", target.of)));
         }
-        Some(Action::Edit { thing, merge: edit.merge.value.clone() })
+        let field: Vec<_> = apply.field.value.split('.').map(str::to_owned).collect();
+        if field.len() < 2 || field.iter().any(String::is_empty) {
+            let message = format!("`{}` is not the path of a field", apply.field.value);
+            let hint = "names of fields with dots between them, such as `spec.runtimeRef`";
+            self.refuse(Problem::new(place(&apply.field), message).hint(hint));
+        }
+        Some(Action::Apply { target, field, manager: apply.manager.value.clone() })
     }
 
     fn linger(&mut self, text: &Text) -> Option<Action> {
