@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use dispatch_contract::resources::JobSet;
 use dispatch_contract::{AdmissionCount, names};
+use dispatch_kubernetes::quiescence::Remainder;
 use dispatch_kubernetes::raise::NotTakenOver;
 use dispatch_kubernetes::request::{Outcome, RequestError};
 use futures::{StreamExt, future, stream};
@@ -40,6 +41,10 @@ pub(crate) enum Passed {
     /// The Workload waits for something.
     Waiting,
 }
+
+/// How long a Job may take after the takeover until its controller has acted on the suspension. A
+/// Job that was made just now has not; that is no reason to raise A once more.
+const SETTLING: Duration = Duration::from_secs(3);
 
 /// What a pass works with.
 #[derive(Clone)]
@@ -98,11 +103,16 @@ impl Pass {
             .filter(|jobset| future::ready(shows(jobset, raised.raise.to)))
             .chain(stream::pending())
             .boxed();
+        let mut until = deadline;
         loop {
-            let in_time = timeout_at(deadline, versions.next()).await.is_ok();
+            let in_time = timeout_at(until, versions.next()).await.is_ok();
             let later = self.parts.gather.gather_again(first, raised).await?;
             match self.decide(&later) {
                 Decision::AwaitTakeover(_) if in_time => {}
+                // The `JobSet` tells of the suspension in its status.
+                decision if in_time && is_a_job_settling(&decision) => {
+                    until = until.min(Instant::now() + SETTLING);
+                }
                 Decision::AwaitTakeover(why) => return self.too_late(&later, why).await,
                 decision => return self.apply(&later, &decision).await,
             }
@@ -159,6 +169,11 @@ impl Pass {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// Whether nothing is waited for but that a Job is suspended.
+fn is_a_job_settling(decision: &Decision) -> bool {
+    matches!(decision, Decision::Wait(WaitReason::Remainder(Remainder::Job { .. })))
 }
 
 /// Whether a version of the `JobSet` shows the raised A or a later one, so that a live read is worth

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex};
 
 use dispatch_contract::resources::Workload;
+use dispatch_kubernetes::quiescence::Remainder;
 use dispatch_kubernetes::raise::{NotRaised, NotTakenOver, RaisedFor};
 use dispatch_kubernetes::request::Request;
 use futures::FutureExt;
@@ -121,6 +122,12 @@ fn not_yet() -> Decision {
     Decision::AwaitTakeover(NotTakenOver::NoJobSet)
 }
 
+/// A Job that was made just now waits for its controller.
+fn settling() -> Decision {
+    let job = Remainder::Job { name: "job".into(), why: "its controller has not acted" };
+    Decision::Wait(WaitReason::Remainder(job))
+}
+
 fn approve() -> Decision {
     Decision::Approve { a: a(2), unreadable: vec![] }
 }
@@ -169,6 +176,13 @@ async fn run(play: Play) -> (Result<Passed, PassError>, Vec<String>, Duration) {
 #[case::the_live_read_decides_not_the_watch(
     vec![raise(), not_yet(), approve()], vec![], vec![jobset("2"), jobset("2")],
     &["read", "raise", "read again", "read again", "approve"], 0)]
+#[case::a_job_that_was_just_made_is_waited_for(
+    vec![raise(), settling(), settling(), approve()], vec![],
+    vec![jobset("2"), jobset("2"), jobset("2")],
+    &["read", "raise", "read again", "read again", "read again", "approve"], 0)]
+#[case::a_job_that_does_not_settle_is_said(
+    vec![raise(), settling(), settling()], vec![], vec![jobset("2")],
+    &["read", "raise", "read again", "read again", "wait"], 3)]
 #[case::trainer_too_late_is_said(
     vec![raise(), not_yet()], vec![], vec![jobset("1")],
     &["read", "raise", "read again", "wait"], 20)]

@@ -34,7 +34,7 @@ pub(super) use results::{keep, writable};
 
 /// How many scenarios are played at once for each core, unless said otherwise: most of the time a
 /// scenario waits for the cluster's controllers.
-const AT_ONCE_PER_CORE: usize = 4;
+const AT_ONCE_PER_CORE: usize = 3;
 
 /// How many are played at once at most, unless said otherwise: the cluster has one API server.
 const AT_ONCE: usize = 8;
