@@ -6,9 +6,9 @@ use dispatch_kubernetes::owned::Owned;
 use kube::api::DeleteParams;
 use serde_json::Value;
 
-use crate::preflight::{Findings, ProbeVerdict, Proofs, Sighting};
+use crate::preflight::{ProbeVerdict, Proofs, Sighting};
 use crate::release::{Lifted, Resumption};
-use crate::start::{Closure, Difference, WorkloadVerdict};
+use crate::start::{Difference, Input, Runtime, WorkloadVerdict};
 use crate::status::Observed;
 use crate::stop::Left;
 use crate::write::Step;
@@ -32,9 +32,9 @@ pub trait Decisions: Send + Sync {
         start::leftovers(name, workloads, below)
     }
 
-    /// By what an object is closed in the request that creates it (SG-01).
-    fn closure(&self) -> Closure {
-        Closure::default()
+    /// The object that Start creates of its input and the runtime, closed (SG-01).
+    fn object(&self, namespace: &str, input: &Input, runtime: &Runtime) -> Value {
+        start::object(namespace, input, runtime)
     }
 
     /// Where the answer to the dry run differs from what Start is about to write (SG-08).
@@ -117,12 +117,6 @@ pub trait Decisions: Send + Sync {
     /// What the sightings of a probe prove (PF-01, PF-07).
     fn probe(&self, sightings: &[Sighting]) -> ProbeVerdict {
         preflight::judge_probe(sightings)
-    }
-
-    /// Whether the probe is removed, after this was found of it; `None` where that could not be told
-    /// (PF-05).
-    fn removes_probe(&self, found: Option<&Findings>) -> bool {
-        preflight::removes_probe(found)
     }
 
     /// What preflight answers, of everything that it found (PF-01, PF-03 to PF-07).

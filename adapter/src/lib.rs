@@ -41,12 +41,11 @@ pub use list::is_listed;
 pub use open::decide as decide_open;
 pub use preflight::{
     Findings, PROBE_WINDOW, ProbeVerdict, Proofs, Sighting, conclude, judge_probe, observe_only,
-    removes_probe,
 };
 pub use release::{Lifted, Resumption, decide as decide_release, resume as decide_resume};
 pub use start::{
-    Closure, Difference, WorkloadVerdict, check_input, differences, judge_workload, leftovers,
-    same_input,
+    Difference, Input, Runtime, WorkloadVerdict, check_input, differences, judge_workload,
+    leftovers, object, same_input,
 };
 pub use status::{Observed, state, violations};
 pub use stop::{Left, deletion, left};

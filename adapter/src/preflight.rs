@@ -62,11 +62,6 @@ pub(crate) async fn preflight(adapter: &Adapter) -> Result<PreflightAnswer, Call
     Ok(adapter.decisions().conclude(&proofs))
 }
 
-/// Whether the probe is removed: whatever was found of it (PF-05).
-pub fn removes_probe(_found: Option<&Findings>) -> bool {
-    true
-}
-
 /// What preflight answers, of what it found: observe-only for every reason there is.
 pub fn conclude(proofs: &Proofs) -> PreflightAnswer {
     let mut findings = proofs.administration.clone();

@@ -22,13 +22,14 @@ mod leftovers;
 mod runtime;
 mod workload;
 
-pub use body::Closure;
+pub use body::object;
 pub(crate) use body::{Labels, body};
 pub use compare::{Difference, differences};
-pub use input::check as check_input;
-pub(crate) use input::{Input, input};
+pub(crate) use input::input;
+pub use input::{Input, check as check_input};
 pub use leftovers::found as leftovers;
-pub(crate) use runtime::{Runtime, judge as judge_runtime};
+pub use runtime::Runtime;
+pub(crate) use runtime::judge as judge_runtime;
 pub use workload::{WorkloadVerdict, judge_workload};
 
 pub(crate) async fn start(
@@ -38,8 +39,7 @@ pub(crate) async fn start(
     adapter.decisions().input(request, adapter.config())?;
     let input = input(request, adapter.config());
     let runtime = runtime::resolve(adapter, &input.request.runtime_ref).await?;
-    let closure = adapter.decisions().closure();
-    let written = body(adapter.namespace(), &input, &runtime, Labels::Object, closure);
+    let written = adapter.decisions().object(adapter.namespace(), &input, &runtime);
     let found = match read_raw(adapter, &input.request.name).await? {
         Some(found) => found,
         None => create(adapter, &input, &written).await?,

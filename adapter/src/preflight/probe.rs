@@ -16,7 +16,7 @@ use super::{Findings, PROBE_WINDOW, ProbeVerdict, leftovers};
 use crate::Adapter;
 use crate::error::of_request;
 use crate::priority;
-use crate::start::{Closure, Input, Labels, body, judge_runtime};
+use crate::start::{Input, Labels, body, judge_runtime};
 use crate::stop::stop;
 use crate::write::{Step, TRAINJOBS, annotations_patch, manager, read_by_name, settle};
 
@@ -37,11 +37,7 @@ pub(super) async fn run(adapter: &Adapter) -> Result<Findings, CallError> {
     let name = format!("{PREFIX}{}", adapter.entropy().token());
     let probe = async {
         let proved = prove(adapter, &name).await;
-        let removed = if adapter.decisions().removes_probe(proved.as_ref().ok()) {
-            remove(adapter, &name).await
-        } else {
-            Vec::new()
-        };
+        let removed = remove(adapter, &name).await;
         proved.map(|mut findings| {
             findings.warnings.extend(removed);
             findings
@@ -155,7 +151,7 @@ async fn create(
     // A probe that leaks must not preempt anybody.
     let class = priority::lowest(adapter).await?;
     let input = probe_input(name, queue, class);
-    let written = body(namespace, &input, &runtime, Labels::Probe, Closure::default());
+    let written = body(namespace, &input, &runtime, Labels::Probe);
     let resource = ApiResource::erase::<dispatch_contract::resources::TrainJob>(&());
     let api = Api::namespaced_with(adapter.client().clone(), namespace, &resource);
     let mut pace = interval(CACHE_PACE);
@@ -251,7 +247,7 @@ mod tests {
         let runtime = judge_runtime("TrainingRuntime", &name, &spec).unwrap();
         assert!(runtime.warnings.is_empty());
         let input = probe_input(&name, "q", None);
-        let written = body("n", &input, &runtime, Labels::Probe, Closure::default());
+        let written = body("n", &input, &runtime, Labels::Probe);
         let trainjob: TrainJob = serde_json::from_value(written).unwrap();
         assert!(trainjob.gates().has_dispatch() && trainjob.is_suspended());
         assert!(trainjob.dispatch_patch().is_some(), "the controller would wave it through");

@@ -15,30 +15,15 @@ pub(crate) enum Labels {
     Probe,
 }
 
-/// By what an object is closed when it is created.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Closure {
-    /// Whether it carries dispatch's gate.
-    pub gated: bool,
-    /// Whether it is suspended.
-    pub suspended: bool,
-}
-
-impl Default for Closure {
-    fn default() -> Self {
-        Self { gated: true, suspended: true }
-    }
+/// The object that Start creates, in the create request itself: gated, suspended, and with A at 0
+/// (SG-01).
+pub fn object(namespace: &str, input: &Input, runtime: &Runtime) -> Value {
+    body(namespace, input, runtime, Labels::Object)
 }
 
 /// The `TrainJob` as it is created: gated and suspended in the create request itself, with A at 0 in
 /// its annotation and in the pods of every replicated job.
-pub(crate) fn body(
-    namespace: &str,
-    input: &Input,
-    runtime: &Runtime,
-    labels: Labels,
-    closure: Closure,
-) -> Value {
+pub(crate) fn body(namespace: &str, input: &Input, runtime: &Runtime, labels: Labels) -> Value {
     let request = &input.request;
     let mut all = request.labels.clone();
     let own = match labels {
@@ -51,10 +36,8 @@ pub(crate) fn body(
         all.insert(names::PRIORITY_CLASS.to_owned(), class.clone());
     }
     let mut annotations = request.annotations.clone();
-    if closure.gated {
-        annotations.insert(names::ADMISSION_GATED_BY.to_owned(), names::GATE.to_owned());
-    }
     for (key, value) in [
+        (names::ADMISSION_GATED_BY, names::GATE),
         (names::ADMISSION_COUNT, "0"),
         (names::SPEC_DIGEST, &input.digest),
         (names::RUNTIME_DIGEST, &runtime.digest),
@@ -70,14 +53,14 @@ pub(crate) fn body(
             "labels": all,
             "annotations": annotations,
         },
-        "spec": spec(input, runtime, closure),
+        "spec": spec(input, runtime),
     })
 }
 
-fn spec(input: &Input, runtime: &Runtime, closure: Closure) -> Value {
+fn spec(input: &Input, runtime: &Runtime) -> Value {
     let request = &input.request;
     let mut spec = json!({
-        "suspend": closure.suspended,
+        "suspend": true,
         "runtimeRef": {
             "apiGroup": names::TRAINER_GROUP,
             "kind": runtime.kind,
@@ -158,7 +141,7 @@ mod tests {
 
     #[test]
     fn an_object_is_created_gated_suspended_and_at_zero() {
-        let written = body("n", &input(json!({})), &runtime(), Labels::Object, Closure::default());
+        let written = body("n", &input(json!({})), &runtime(), Labels::Object);
         let trainjob: TrainJob = serde_json::from_value(written.clone()).unwrap();
         assert_eq!(trainjob.annotation(names::ADMISSION_GATED_BY), Some(names::GATE));
         assert!(trainjob.is_suspended() && !trainjob.is_opened());
@@ -177,7 +160,7 @@ mod tests {
     #[test]
     fn the_variables_of_dispatch_follow_the_callers_and_refer_to_the_pod() {
         let given = json!({"numNodes": 2, "env": [{"name": "A", "value": "1"}]});
-        let written = body("n", &input(given), &runtime(), Labels::Object, Closure::default());
+        let written = body("n", &input(given), &runtime(), Labels::Object);
         let trainer = &written["spec"]["trainer"];
         assert_eq!(trainer["numNodes"], 2);
         let names: Vec<_> =
@@ -191,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_probe_is_not_labelled_as_an_object() {
-        let written = body("n", &input(json!({})), &runtime(), Labels::Probe, Closure::default());
+        let written = body("n", &input(json!({})), &runtime(), Labels::Probe);
         let labels = written["metadata"]["labels"].as_object().unwrap();
         assert!(labels.contains_key(names::PROBE) && !labels.contains_key(names::MANAGED));
     }

@@ -9,7 +9,7 @@ use crate::{Config, Mode};
 
 /// A request that Start takes.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Input {
+pub struct Input {
     /// The request.
     pub(crate) request: StartRequest,
     /// The `LocalQueue`, the request's or the configured one.

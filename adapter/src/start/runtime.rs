@@ -12,7 +12,7 @@ use crate::error::{fail, invalid, of_request};
 
 /// What Start knows of a runtime.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Runtime {
+pub struct Runtime {
     /// Its kind.
     pub(crate) kind: String,
     /// Its name.

@@ -10,6 +10,7 @@ mod drops_others_gates;
 mod forgets_a_field;
 mod goes_on_after_a_leak;
 mod hides_administrators;
+mod hides_violations;
 mod holds_under_one_token;
 mod ignores_the_lease;
 mod ignores_the_queue;
@@ -50,6 +51,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     forgets_a_field::MUTANT,
     goes_on_after_a_leak::MUTANT,
     hides_administrators::MUTANT,
+    hides_violations::MUTANT,
     holds_under_one_token::MUTANT,
     ignores_the_lease::MUTANT,
     ignores_the_queue::MUTANT,

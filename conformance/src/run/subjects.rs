@@ -117,10 +117,11 @@ impl Subjects {
         }
     }
 
-    /// Starts a subject again; one that runs is killed first.
+    /// Starts a subject again; one that runs is killed first, unless a fault has just killed it.
     pub(super) async fn restart(&mut self, subject: Subject) -> Result<(), StepError> {
-        if self.handle(subject).is_running() {
-            self.kill(subject).await?;
+        match self.handle(subject).kill() {
+            Ok(()) | Err(HandleError::NotRunning) => self.forget(subject).await,
+            Err(error) => return Err(signalled("kill", subject, error)),
         }
         self.start(subject).await
     }

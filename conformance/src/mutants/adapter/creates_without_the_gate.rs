@@ -5,7 +5,9 @@
 
 use std::sync::Arc;
 
-use dispatch_adapter::{Closure, Decisions};
+use dispatch_adapter::{Decisions, Input, Runtime, object};
+use dispatch_contract::names;
+use serde_json::Value;
 
 use crate::mutants::{Broken, Mutant};
 
@@ -20,15 +22,19 @@ pub(super) const MUTANT: Mutant = Mutant {
 struct CreatesWithoutTheGate;
 
 impl Decisions for CreatesWithoutTheGate {
-    fn closure(&self) -> Closure {
-        Closure { gated: false, ..Closure::default() }
+    fn object(&self, namespace: &str, input: &Input, runtime: &Runtime) -> Value {
+        let mut written = object(namespace, input, runtime);
+        if let Some(annotations) = written["metadata"]["annotations"].as_object_mut() {
+            annotations.remove(names::ADMISSION_GATED_BY);
+        }
+        written
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use dispatch_contract::ErrorKind;
     use dispatch_contract::driver::Verb;
-    use dispatch_contract::{ErrorKind, names};
 
     use super::*;
     use crate::history::told::{Told, start_input};

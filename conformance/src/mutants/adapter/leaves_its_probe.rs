@@ -1,11 +1,15 @@
-//! The adapter whose preflight leaves its probe to the next one.
+//! The adapter whose preflight leaves its probe to the next one: it deletes it by a dry run.
 //!
 //! Each preflight removes the probes that others left, so that there is never more than one. But nobody
 //! knows when the next one comes, and until then the probe waits in somebody's queue.
 
 use std::sync::Arc;
 
-use dispatch_adapter::{Decisions, Findings};
+use dispatch_adapter::{Decisions, Left, deletion, left};
+use dispatch_contract::resources::TrainJob;
+use dispatch_contract::{ObjectName, ObjectRef};
+use dispatch_kubernetes::owned::Owned;
+use kube::api::DeleteParams;
 
 use crate::mutants::{Broken, Mutant};
 
@@ -20,8 +24,13 @@ pub(super) const MUTANT: Mutant = Mutant {
 struct LeavesItsProbe;
 
 impl Decisions for LeavesItsProbe {
-    fn removes_probe(&self, _: Option<&Findings>) -> bool {
-        false
+    fn deletion(&self, object: &ObjectRef, version: Option<String>) -> DeleteParams {
+        let dry_run = !ObjectName::matches(&object.name);
+        DeleteParams { dry_run, ..deletion(object, version) }
+    }
+
+    fn left(&self, object: &ObjectRef, named: Option<&TrainJob>, owned: &Owned) -> Left {
+        if ObjectName::matches(&object.name) { left(object, named, owned) } else { Left::default() }
     }
 }
 

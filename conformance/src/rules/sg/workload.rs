@@ -11,6 +11,7 @@
 //! # A history that breaks it
 //! `Start` succeeds, and until then no version of the Workload lists the check.
 
+use dispatch_contract::ErrorKind;
 use dispatch_contract::resources::TrainJob;
 
 use crate::history::{Call, Kind, Trail, Verb, Version};
@@ -30,11 +31,12 @@ fn judge(case: &Case<'_>) -> Verdict {
     let Some(check) = case.begin.admission_check.as_deref() else {
         return Verdict::not_applicable("there are no Workloads in plain mode");
     };
-    let refuses = |call: &Call| {
-        call.failed().is_some_and(|error| error.rules.iter().any(|rule| rule == "SG-05"))
-    };
-    // One that refused the object for its Workload has looked at it.
-    let mut seen = case.calls(Verb::Start).any(refuses);
+    let carries = |it: &Version| it.workload().is_some_and(|it| it.gates().has_dispatch());
+    let lists = |it: &Version| it.workload().is_some_and(|it| it.check(check).is_some());
+    let mut seen = case.calls(Verb::Start).any(|call| {
+        let mut workloads = workloads_refused(case, call).into_iter().peekable();
+        workloads.peek().is_some() && !workloads.any(|it| carries(it) && lists(it))
+    });
     for call in case.calls(Verb::Start).filter(|call| call.ok().is_some()) {
         let (Some(uid), Some(answered)) = (call.uid(), call.answered.as_ref()) else { continue };
         let Some(order) = answered.order else {
@@ -52,8 +54,6 @@ fn judge(case: &Case<'_>) -> Verdict {
         if case.history.object(uid).is_some_and(opened) {
             continue;
         }
-        let carries = |it: &Version| it.workload().is_some_and(|it| it.gates().has_dispatch());
-        let lists = |it: &Version| it.workload().is_some_and(|it| it.check(check).is_some());
         let lacks = match () {
             () if versions().next().is_none() => "before its Workload was there",
             () if !versions().any(carries) => "though its Workload had not carried the gate",
@@ -74,12 +74,26 @@ fn judge(case: &Case<'_>) -> Verdict {
         let because = format!("Start of {name} succeeded {lacks}");
         return Verdict::fail(because, [call.invoked_seq, answered.seq]);
     }
-    Verdict::pass_if_seen(seen, "Start that succeeded, or refused an object for its Workload")
+    Verdict::pass_if_seen(
+        seen,
+        "Start that succeeded, or refused an object whose Workload lacked gate or check",
+    )
+}
+
+/// What there was of Workloads, until a Start refused, or gave up, the object that owned them.
+fn workloads_refused<'a>(case: &Case<'a>, call: &Call) -> Vec<&'a Version> {
+    let refused = call
+        .failed()
+        .is_some_and(|error| matches!(error.kind, ErrorKind::Refused | ErrorKind::Deadline));
+    let order = call.answered.as_ref().and_then(|answered| answered.order);
+    let (true, Some(order), Some(name)) = (refused, order, call.name()) else { return Vec::new() };
+    let made = case.objects.iter().filter(|family| family.trainjob.name == name);
+    let workloads = made.flat_map(|family| family.workloads.iter().copied());
+    workloads.flat_map(Trail::versions).filter(|version| version.order <= order).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use dispatch_contract::ErrorKind;
     use rstest::rstest;
     use serde_json::json;
 
@@ -130,10 +144,14 @@ mod tests {
         Told::kueue().calls_with(Verb::Start, json!({"name": NAME})).create_trainjob()
             .fails(ErrorKind::Refused).history(),
         "n/a: there was no Start that succeeded")]
-    #[case::refused_for_its_workload(
+    #[case::refused_without_the_check(
         Told::kueue().calls_with(Verb::Start, json!({"name": NAME})).create_trainjob()
-            .fails_by(ErrorKind::Refused, "no check", &["SG-05"]).history(),
+            .create_workload().fails(ErrorKind::Refused).history(),
         "pass")]
+    #[case::refused_though_it_is_as_it_has_to_be(
+        Told::kueue().calls_with(Verb::Start, json!({"name": NAME})).create_trainjob()
+            .create_workload().lists_check().fails(ErrorKind::Refused).history(),
+        "n/a: there was no Start that succeeded")]
     #[case::plain(Told::plain().history(), "n/a: there are no Workloads")]
     #[case::no_workload(start(|_| {}).history(), "before its Workload was there")]
     #[case::without_the_check(without_the_check(), "had not listed the check")]
