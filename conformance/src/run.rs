@@ -20,6 +20,7 @@ mod record;
 mod set_up;
 mod stage;
 mod steps;
+mod stood_still;
 mod subjects;
 mod sweep;
 mod teardown;
@@ -43,6 +44,7 @@ pub use teardown::{Leaving, all_gone};
 use set_up::{Setting, set_up};
 use stage::{Stage, Tools};
 use steps::Steps;
+use stood_still::Watchman;
 use teardown::Torn;
 use watch::{Halt, Watch};
 
@@ -122,6 +124,7 @@ pub async fn play(
     tools.observer.progress(&Progress::Recording { history: &history });
     journal.append(None, What::Begin(Box::new(begin(scenario, host, settings, &names))))?;
 
+    let _watchman = Watchman::start(Arc::clone(&journal));
     let gates = host.feature_gates();
     let client = host.client();
     let mut watch = Watch { host, interrupts };

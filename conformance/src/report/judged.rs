@@ -38,7 +38,11 @@ pub fn judge(scenario: &Scenario, history: &History) -> Judged {
     let mut failures = Vec::new();
     let mut outcomes = expected_breaks(scenario, &mut judgements);
     if let Some((event, step)) = failed_step(history) {
-        let outcome = step_outcome(scenario, &step, &mut judgements, event);
+        let outcome = if let Some(why) = missing(history) {
+            Outcome::Open { why: format!("step {} failed, and {why}", step.index + 1) }
+        } else {
+            step_outcome(scenario, &step, &mut judgements, event)
+        };
         if let (Outcome::Broken { because }, None) = (&outcome, step.rule) {
             let what = line(scenario.steps.get(step.index).map(|it| (it.place.line, &it.text)));
             failures.push(failure(history, what, because, &[event]));
@@ -114,6 +118,11 @@ fn failed_step(history: &History) -> Option<(u64, StepFailed)> {
         What::StepFailed(step) => Some((event.seq, step.clone())),
         _ => None,
     })
+}
+
+/// What is missing of the whole record: a step may have failed for what is not in it.
+fn missing(history: &History) -> Option<&str> {
+    history.gaps().map(|(_, gap)| gap).find(|gap| gap.kind.is_none()).map(|gap| gap.why.as_str())
 }
 
 /// What a failed step means. One that names a rule breaks it; a call of the adapter that answered

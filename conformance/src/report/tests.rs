@@ -11,7 +11,7 @@ use super::told::{broken, case, inconclusive, judged, not_judged, report, rule, 
 use super::*;
 use crate::history::told::{NAME, Told, set_check};
 use crate::history::{
-    End, EndedBy, History, Kind, StepBegan, StepFailed, SubjectChange, Verb, What,
+    End, EndedBy, Gap, History, Kind, StepBegan, StepFailed, SubjectChange, Verb, What,
 };
 use crate::rules::{Judgement, Verdict};
 use crate::run::Progress;
@@ -264,9 +264,12 @@ fn an_interrupted_run_says_so_whatever_it_found() {
 
 /// A scenario with one step of each weight, and a history in which the given step failed.
 fn with_failed_step(index: usize, rule: Option<RuleId>) -> Judged {
+    failed_after(Told::kueue().starts().opens().clone(), index, rule)
+}
+
+/// The same, with a history that begins as told.
+fn failed_after(mut told: Told, index: usize, rule: Option<RuleId>) -> Judged {
     let scenario = scenario::told::scenario("", "{ called: open, for: train }");
-    let mut told = Told::kueue();
-    told.starts().opens();
     let why = "it was otherwise".to_owned();
     told.tell(Some(120), What::StepFailed(StepFailed { index, why, rule }));
     told.tell(None, What::End(End { why: EndedBy::Failed }));
@@ -279,6 +282,21 @@ fn a_call_that_answers_otherwise_breaks_the_scenario() {
     let judged = with_failed_step(5, None);
     assert!(matches!(judged.overall, Overall::Fail { .. }), "{:?}", judged.overall);
     assert!(judged.failures.iter().any(|it| it.what.contains("open: train")));
+}
+
+#[rstest]
+#[case::a_call(5, None)]
+#[case::of_a_rule(1, Some(rule("RG-15")))]
+fn a_step_that_fails_after_the_suite_stood_still_leaves_the_scenario_open(
+    #[case] index: usize,
+    #[case] rule: Option<RuleId>,
+) {
+    let mut told = Told::kueue().starts().opens().clone();
+    let why = "the suite itself stood still for 16 s".to_owned();
+    told.tell(None, What::Gap(Gap { kind: None, why }));
+    let judged = failed_after(told, index, rule);
+    let Overall::Inconclusive { why } = &judged.overall else { panic!("{:?}", judged.overall) };
+    assert!(why.iter().any(|why| why.contains("stood still")), "{why:?}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use super::{Home, PATIENCE, said, send};
 use dispatch_conformance::cluster::local::take_up_or_start;
 use dispatch_conformance::cluster::progress::Silent;
 use fs_err as fs;
-use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::core::v1::{Namespace, Pod};
 use kube::api::{ListParams, PostParams};
 use kube::{Api, Client};
 use nix::sys::signal::Signal;
@@ -70,8 +70,11 @@ async fn what_a_killed_run_has_left_is_swept_and_a_live_run_is_not_touched() {
     assert_eq!(told.lines().filter(|line| line.starts_with("removed ")).count(), 1, "{told}");
     assert_eq!((namespaces(&client).await.len(), left_in(&tmp)), (2, 1));
 
+    assert!(is_running_in(&client, &namespaces(&client).await).await, "the live run was disturbed");
+
+    send(live.id(), Signal::SIGINT);
     send(live.id(), Signal::SIGCONT);
-    assert_eq!(live.wait().unwrap().code(), Some(0), "the live run was disturbed");
+    assert_eq!(live.wait().unwrap().code(), Some(130), "it is ended by the signal");
     let sweep = command(&home, &["sweep", "--cluster=local", "--name=shared"]).output().unwrap();
     assert!(said(&sweep).contains("nothing is left"), "{}", said(&sweep));
     assert_eq!(namespaces(&client).await, [bystander]);
@@ -93,6 +96,17 @@ async fn make_namespace(client: &Client, name: &str) {
     let mut namespace = Namespace::default();
     namespace.metadata.name = Some(name.to_owned());
     Api::all(client.clone()).create(&PostParams::default(), &namespace).await.unwrap();
+}
+
+/// Whether a pod runs in one of these namespaces, and nobody is removing it.
+async fn is_running_in(client: &Client, namespaces: &[String]) -> bool {
+    let all = Api::<Pod>::all(client.clone()).list(&ListParams::default()).await.unwrap();
+    all.items.iter().any(|pod| {
+        let namespace = pod.metadata.namespace.as_ref();
+        let runs = pod.status.as_ref().is_some_and(|it| it.phase.as_deref() == Some("Running"));
+        let stays = pod.metadata.deletion_timestamp.is_none();
+        runs && stays && namespace.is_some_and(|it| namespaces.contains(it))
+    })
 }
 
 /// Those whose names begin as the suite's do.
