@@ -65,14 +65,15 @@ fn is_one_of(exchange: &Exchange, in_turn: &InTurn, pattern: &Pattern) -> bool {
         && pattern.matches(&exchange.request, &Asks::of(&exchange.request))
 }
 
-/// From the step on, until the first wait for the fault is over: what is asked for later would come
+/// From the step on, until the last wait for the fault is over: what is asked for later would come
 /// too late for it.
 fn window(scenario: &Scenario, index: usize, name: &FaultName, history: &History) -> (u64, u64) {
-    let mut later = scenario.steps.iter().enumerate().skip(index);
-    let wait = later.find_map(|(at, step)| match &step.action {
+    let later = scenario.steps.iter().enumerate().skip(index);
+    let waits = later.filter_map(|(at, step)| match &step.action {
         Action::Until { fact, .. } if fact.is_of_fault(name) => Some(at),
         _ => None,
     });
+    let wait = waits.last();
     let mut from = u64::MAX;
     let mut until = u64::MAX;
     for event in history.events() {
