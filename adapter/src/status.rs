@@ -38,24 +38,44 @@ pub struct Observed {
     pub refused_by: Option<String>,
 }
 
+/// How often Status begins anew with an object that changed while it was read.
+const LOOKS: usize = 3;
+
 pub(crate) async fn status(
     adapter: &Adapter,
     object: &ObjectRef,
 ) -> Result<StatusAnswer, CallError> {
     let (client, limits, namespace) = (adapter.client(), adapter.limits(), adapter.namespace());
-    let Some(trainjob) = read(client, limits, namespace, object).await? else {
-        return Ok(StatusAnswer {
-            state: State::NotFound,
-            admission: None,
-            violations: Vec::new(),
-        });
-    };
-    let workload = find(adapter, &object.uid).await?;
-    let owned = owned::read(client, limits, &trainjob).await.map_err(of_request)?;
+    let mut found = read(client, limits, namespace, object).await?;
+    for look in 1.. {
+        let Some(trainjob) = found else { break };
+        let version = trainjob.resource_version();
+        let answer = look_at(adapter, trainjob, &object.uid).await?;
+        let drains = matches!(answer.state, State::Draining { .. });
+        if !drains || look == LOOKS {
+            return Ok(answer);
+        }
+        // The pods of an object that was resumed after it was read drain nothing: they start.
+        found = read(client, limits, namespace, object).await?;
+        if found.as_ref().is_some_and(|now| now.resource_version() == version) {
+            return Ok(answer);
+        }
+    }
+    Ok(StatusAnswer { state: State::NotFound, admission: None, violations: Vec::new() })
+}
+
+/// What is to be said of an object that was just read.
+async fn look_at(
+    adapter: &Adapter,
+    trainjob: TrainJob,
+    uid: &str,
+) -> Result<StatusAnswer, CallError> {
+    let workload = find(adapter, uid).await?;
+    let owned = owned::read(adapter.client(), adapter.limits(), &trainjob).await;
     let mut observed = Observed {
         trainjob,
         workload,
-        owned,
+        owned: owned.map_err(of_request)?,
         check: adapter.check().to_owned(),
         heartbeat: None,
         refused_by: None,
@@ -148,9 +168,69 @@ pub(crate) async fn states(
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use std::convert::Infallible;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use dispatch_contract::driver::Config;
+    use dispatch_contract::{OsEntropy, SystemClock};
+    use http::{Request, Response};
+    use kube::Client;
+    use kube::client::Body;
+    use rstest::rstest;
+    use serde_json::{Value, json};
 
     use super::*;
+
+    const NAME: &str = "dj-01arz3ndektsv4rrffq69g5fav-s1";
+
+    /// What an API server answers in which an object with one pod is suspended for that many reads.
+    fn answer(path: &str, reads: &AtomicU64, suspended_for: u64) -> Value {
+        let owned_by = |kind: &str, uid: &str| json!([{"apiVersion": "v1", "kind": kind, "name": NAME, "uid": uid, "controller": true}]);
+        let list = |items: Value| json!({"kind": "List", "apiVersion": "v1", "metadata": {}, "items": items});
+        let resource = path.split_once("/namespaces/n/").map_or("", |(_, rest)| rest);
+        match resource.split('/').next() {
+            Some("trainjobs") => {
+                let suspended = reads.fetch_add(1, Ordering::Relaxed) < suspended_for;
+                json!({"metadata": {"name": NAME, "namespace": "n", "uid": "u",
+                    "resourceVersion": if suspended { "1" } else { "2" },
+                    "annotations": {dispatch_contract::names::ADMISSION_COUNT: "1"}},
+                    "spec": {"suspend": suspended}})
+            }
+            Some("jobsets") => json!({"metadata": {"name": NAME, "namespace": "n", "uid": "js",
+                "ownerReferences": owned_by("TrainJob", "u")}, "spec": {}}),
+            Some("jobs") => list(json!([{"metadata": {"name": NAME, "uid": "j",
+                "ownerReferences": owned_by("JobSet", "js")}}])),
+            Some("pods") => list(json!([{"metadata": {"name": "pod", "uid": "p",
+                "ownerReferences": owned_by("Job", "j")}, "status": {"phase": "Running"}}])),
+            _ => list(json!([])),
+        }
+    }
+
+    async fn status_of_one_suspended_for(reads: u64) -> State {
+        let counted = Arc::new(AtomicU64::new(0));
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let answer = answer(request.uri().path(), &counted, reads).to_string();
+            async { Ok::<_, Infallible>(Response::new(Body::from(answer.into_bytes()))) }
+        });
+        let config = Config::kueue("n", "q", "check");
+        let client = Client::new(service, "n");
+        let adapter = Adapter::new(config, client, Arc::new(SystemClock), Arc::new(OsEntropy));
+        let object = ObjectRef { name: NAME.to_owned(), uid: "u".to_owned() };
+        status(&adapter, &object).await.unwrap().state
+    }
+
+    #[rstest]
+    #[case::it_is_suspended(u64::MAX, "draining")]
+    #[case::it_was_resumed_while_it_was_read(1, "running")]
+    #[case::it_runs(0, "running")]
+    #[tokio::test]
+    async fn pods_of_an_object_that_is_resumed_do_not_drain(
+        #[case] suspended_for: u64,
+        #[case] expected: &str,
+    ) {
+        assert_eq!(status_of_one_suspended_for(suspended_for).await.name(), expected);
+    }
 
     #[test]
     fn the_latest_warning_is_what_refuses() {

@@ -35,11 +35,11 @@ pub(super) fn list(arguments: &List) -> ExitCode {
         Ok(scenarios) => scenarios,
         Err(code) => return code,
     };
-    let chosen: Vec<_> = scenarios::chosen(&scenarios, &arguments.filter).collect();
-    if chosen.is_empty() {
-        say(&scenarios::none_matches(&scenarios, &arguments.filter));
+    if let Some(why) = scenarios::none_matches(&scenarios, &arguments.filter) {
+        say(&why);
         return ExitCode::NothingRan;
     }
+    let chosen: Vec<_> = scenarios::chosen(&scenarios, &arguments.filter).collect();
     print(report::list(&chosen).trim_end());
     ExitCode::Conformant
 }

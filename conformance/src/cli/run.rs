@@ -106,11 +106,11 @@ pub(super) async fn run(arguments: Arguments) -> ExitCode {
 fn ask(arguments: Arguments) -> Result<Asked, ExitCode> {
     let source = Source::of(arguments.scenarios);
     let all = scenarios::load(&source)?;
-    let chosen: Vec<_> = scenarios::chosen(&all, &arguments.filter).cloned().collect();
-    if chosen.is_empty() {
-        say(&scenarios::none_matches(&all, &arguments.filter));
+    if let Some(why) = scenarios::none_matches(&all, &arguments.filter) {
+        say(&why);
         return Err(ExitCode::NothingRan);
     }
+    let chosen: Vec<_> = scenarios::chosen(&all, &arguments.filter).cloned().collect();
     let mut no_claim = Vec::new();
     if source != Source::Embedded {
         no_claim.push("the scenarios are not the suite's own".to_owned());

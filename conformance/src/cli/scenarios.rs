@@ -65,11 +65,16 @@ pub(super) fn chosen<'a>(
     })
 }
 
-/// What to say where no scenario is left.
-pub(super) fn none_matches(scenarios: &[Scenario], filters: &[String]) -> String {
-    let Some(filter) = filters.first() else { return "error: there is no scenario".to_owned() };
+/// What to say where nothing is to be played, or less than was asked for: a filter that matches no
+/// scenario is a slip, also beside one that does.
+pub(super) fn none_matches(scenarios: &[Scenario], filters: &[String]) -> Option<String> {
+    if scenarios.is_empty() {
+        return Some("error: there is no scenario".to_owned());
+    }
+    let matches = |filter: &String| scenarios.iter().any(|it| play::asks_for(filter, &it.id));
+    let filter = filters.iter().find(|filter| !matches(filter))?;
     let known = scenarios.iter().map(|scenario| scenario.id.as_str());
-    unknown(&format!("no scenario's id contains `{filter}`"), filter, known)
+    Some(unknown(&format!("no scenario's id contains `{filter}`"), filter, known))
 }
 
 /// That something is unknown, with what may have been meant.
@@ -106,7 +111,8 @@ mod tests {
     #[test]
     fn a_filter_that_matches_nothing_is_answered_with_what_may_be_meant() {
         let scenarios = embedded().unwrap();
-        let said = none_matches(&scenarios, &["start-gate/frist-execution".to_owned()]);
+        let filters = ["calls/", "start-gate/frist-execution"].map(str::to_owned);
+        let said = none_matches(&scenarios, &filters).unwrap();
         assert!(said.ends_with("did you mean `start-gate/first-execution`?"), "{said}");
     }
 }

@@ -69,11 +69,11 @@ fn is_one_of(exchange: &Exchange, in_turn: &InTurn, pattern: &Pattern) -> bool {
 /// too late for it.
 fn window(scenario: &Scenario, index: usize, name: &FaultName, history: &History) -> (u64, u64) {
     let later = scenario.steps.iter().enumerate().skip(index);
-    let waits = later.filter_map(|(at, step)| match &step.action {
+    let mut waits = later.filter_map(|(at, step)| match &step.action {
         Action::Until { fact, .. } if fact.is_of_fault(name) => Some(at),
         _ => None,
     });
-    let wait = waits.last();
+    let wait = waits.next_back();
     let mut from = u64::MAX;
     let mut until = u64::MAX;
     for event in history.events() {
