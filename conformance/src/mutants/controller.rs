@@ -26,6 +26,7 @@ mod reader;
 mod reads_from_a_cache;
 mod ready_before_raise;
 mod ready_without_a_version;
+mod remembers_the_count;
 mod resumes_the_raise;
 mod serves_any_check;
 mod silent_about_pods;
@@ -61,6 +62,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     reads_from_a_cache::MUTANT,
     ready_before_raise::MUTANT,
     ready_without_a_version::MUTANT,
+    remembers_the_count::MUTANT,
     resumes_the_raise::MUTANT,
     serves_any_check::MUTANT,
     silent_about_pods::MUTANT,

@@ -9,22 +9,22 @@
 //! acts is wrong on the first day that a network fails.
 //!
 //! # How it is judged
-//! Where two processes of the controller wrote for one execution, or none was there for a while before it,
-//! that execution has a higher A than all before it and overlaps none.
+//! Where two processes of the controller wrote for one execution, or another one than for the last, or none
+//! was there for a while before it, that execution has a higher A than all before it and overlaps none.
 //!
 //! # A history that breaks it
 //! Two replicas write for the second execution, and it begins with the first one's A.
 
 use std::collections::BTreeSet;
 
-use crate::history::{Execution, Kind, Role};
+use crate::history::{Execution, Kind, Role, Subject};
 use crate::rules::case::{Case, Family};
 use crate::rules::{Judge, Verdict};
 
 pub(in crate::rules) const RG_07: Judge = Judge {
     rule: "RG-07",
     reads: &[Kind::TrainJob, Kind::Workload, Kind::JobSet, Kind::Job, Kind::Pod],
-    brings_about: &["EX-01", "EX-02", "EX-03"],
+    brings_about: &["RG-05", "EX-01", "EX-02", "EX-03"],
     decide: judge,
     #[cfg(test)]
     breaking: tests::shared_by_two,
@@ -35,9 +35,12 @@ fn judge(case: &Case<'_>) -> Verdict {
     for family in &case.objects {
         let mut highest = None;
         let mut last: Option<&Execution<'_>> = None;
+        let mut led_before = BTreeSet::new();
         for execution in &family.executions {
             let since = last.map_or(0, |last| last.start.order);
-            if let Some(how) = led(case, family, (since, execution.start.order)) {
+            let time = (since, execution.start.order);
+            let led_by = writers(case, family, time);
+            if let Some(how) = led(case, time, &led_by, &led_before) {
                 seen = true;
                 let what = match last {
                     Some(last) if last.lasts_at(execution.start.order) => "overlapped the last one",
@@ -53,6 +56,7 @@ fn judge(case: &Case<'_>) -> Verdict {
                     return Verdict::fail(because, before.into_iter().chain([execution.start.seq]));
                 }
             }
+            led_before = led_by;
             highest = highest.max(execution.admission);
             last = Some(execution);
         }
@@ -60,24 +64,39 @@ fn judge(case: &Case<'_>) -> Verdict {
     Verdict::pass_if_seen(seen, "execution for which several processes of the controller wrote")
 }
 
-/// How the controller was led in this time, if not by one process throughout.
-fn led(case: &Case<'_>, family: &Family<'_>, (from, to): (u64, u64)) -> Option<&'static str> {
+/// A process of the controller: a replica, and the number of the event with which it began.
+type Process = (Subject, Option<u64>);
+
+/// How the controller was led in this time, if not by one process, and the same as before it.
+fn led(
+    case: &Case<'_>,
+    (from, to): (u64, u64),
+    by: &BTreeSet<Process>,
+    before: &BTreeSet<Process>,
+) -> Option<&'static str> {
     if case.down.iter().any(|down| from < down.from && down.from < to) {
         return Some("no replica was there for a while");
     }
+    if by.len() > 1 {
+        return Some("several processes of the controller wrote");
+    }
+    let others = !before.is_empty() && !by.is_empty() && by.is_disjoint(before);
+    others.then_some("another process of the controller wrote than for the last one")
+}
+
+/// The processes of the controller that wrote to the object, or its Workloads, in this time.
+fn writers(case: &Case<'_>, family: &Family<'_>, (from, to): (u64, u64)) -> BTreeSet<Process> {
     let trails = [family.trainjob].into_iter().chain(family.workloads.iter().copied());
     let written = trails.flat_map(|trail| {
         let versions = trail.between(from, to).iter();
         versions.filter_map(|version| case.requests.that_made(trail.kind, version.order))
     });
     let by = written.filter(|exchange| exchange.request.from.role == Role::Controller);
-    let processes: BTreeSet<_> = by
-        .map(|exchange| {
-            let since = case.process_of(exchange).map(|process| process.from);
-            (exchange.request.from, since)
-        })
-        .collect();
-    (processes.len() > 1).then_some("several processes of the controller wrote")
+    by.map(|exchange| {
+        let since = case.process_of(exchange).map(|process| process.from);
+        (exchange.request.from, since)
+    })
+    .collect()
 }
 
 #[cfg(test)]
@@ -137,6 +156,14 @@ mod tests {
     #[case::none_for_a_while(none_for_a_while(2), "pass")]
     #[case::one_leader(Told::kueue().waits().goes_by(CONTROLLER, 1).history(), "n/a")]
     #[case::shared_by_two(shared_by_two(), "and it did not have a higher A than before")]
+    #[case::the_lead_was_handed_over(
+        two().raises_by(SECOND, 2).takes_over(2).looks_below(SECOND).sets_by(SECOND, "Ready")
+            .admits().resumes().pod("pod-2", "2").history(),
+        "pass")]
+    #[case::shared_by_who_leads_next(
+        two().reads(SECOND, Kind::Workload, "workload").sets_by(SECOND, "Ready").admits().resumes()
+            .pod("pod-2", "1").history(),
+        "another process of the controller wrote than for the last one before execution 2")]
     #[case::overlapping(overlapping(), "and it overlapped the last one")]
     #[case::shared_after_none(
         none_for_a_while(1),
