@@ -191,9 +191,35 @@ impl<'a> At<'a> {
     }
 
     fn live_pods(&self, job: &JobName) -> Vec<&'a Pod> {
-        let uids = self.uids(job).into_iter();
-        let trails = uids.flat_map(|uid| self.history.live_pods(uid, self.point.order));
-        trails.filter_map(|trail| trail.at(self.point.order)?.pod()).collect()
+        self.uids(job).into_iter().flat_map(|uid| self.live_pods_of(uid)).collect()
+    }
+
+    fn live_pods_of(&self, uid: &str) -> impl Iterator<Item = &'a Pod> {
+        let order = self.point.order;
+        let trails = self.history.live_pods(uid, order).into_iter();
+        trails.filter_map(move |trail| trail.at(order)?.pod())
+    }
+
+    /// The live pods of a job, each with whether it carries the A that is asked for, if any is.
+    fn carrying(&self, job: &JobName, asked: Option<AdmissionIs>) -> Vec<(&'a Pod, Truth)> {
+        let of_object = |uid| {
+            let is_compared = asked == Some(AdmissionIs::Outdated);
+            let now = if is_compared { self.count(uid) } else { Ok(None) };
+            self.live_pods_of(uid).map(move |pod| (pod, carries(asked, pod, &now)))
+        };
+        self.uids(job).into_iter().flat_map(of_object).collect()
+    }
+
+    /// The count of a `TrainJob`: `None` where there is no readable one.
+    fn count(&self, uid: &str) -> Result<Option<AdmissionCount>, String> {
+        let trail = self.history.object(uid);
+        let Some(version) = trail.and_then(|trail| trail.at(self.point.order)) else {
+            return Ok(None);
+        };
+        match &version.object {
+            Object::Unreadable(why) => Err(why.clone()),
+            _ => Ok(version.trainjob().and_then(TrainJob::admission_count).and_then(Result::ok)),
+        }
     }
 
     fn workload(&self, fact: &WorkloadFact) -> Truth {
@@ -244,7 +270,9 @@ impl<'a> At<'a> {
                 && agrees(fact.opened, job.is_opened())
                 && agrees(fact.held, job.hold_token().is_some())
                 && agrees(fact.ended_mark, job.ended_mark().is_some())
-                && carries(fact.admission, job.annotation(names::ADMISSION_COUNT))
+                && fact.admission.is_none_or(|asked| {
+                    asked.is_met_by(job.annotation(names::ADMISSION_COUNT), None)
+                })
         };
         self.any_is(self.trainjobs(&fact.job), |version| version.trainjob().is_some_and(is))
     }
@@ -263,12 +291,16 @@ impl<'a> At<'a> {
     }
 
     fn running(&self, fact: &RunningFact) -> Truth {
-        let pods = self.live_pods(&fact.job);
-        let runs = |pod: &&Pod| {
-            is_running(pod) && carries(fact.admission, pod.annotation(names::POD_ADMISSION))
-        };
-        let all_run = !pods.is_empty() && pods.iter().all(runs);
-        (all_run && self.is_in_execution(&fact.job, fact.execution)).into()
+        let pods = self.carrying(&fact.job, fact.admission);
+        if pods.is_empty() {
+            return Truth::False;
+        }
+        let run = pods.into_iter().flat_map(|(pod, carries)| [is_running(pod).into(), carries]);
+        match Truth::all(run) {
+            Truth::False => Truth::False,
+            truth if self.is_in_execution(&fact.job, fact.execution) => truth,
+            _ => Truth::False,
+        }
     }
 
     /// Whether the job's latest execution has this number, and lasts.
@@ -283,12 +315,11 @@ impl<'a> At<'a> {
     }
 
     fn pod(&self, fact: &PodFact) -> Truth {
-        let pods = self.live_pods(&fact.job);
-        let is = |pod: &&Pod| {
-            agrees(fact.terminating, pod.metadata.deletion_timestamp.is_some())
-                && carries(fact.admission, pod.annotation(names::POD_ADMISSION))
-        };
-        pods.iter().any(is).into()
+        let pods = self.carrying(&fact.job, fact.admission).into_iter();
+        Truth::any(pods.map(|(pod, carries)| {
+            let is = agrees(fact.terminating, pod.metadata.deletion_timestamp.is_some());
+            Truth::all([is.into(), carries].into_iter())
+        }))
     }
 
     fn gone(&self, target: &Target) -> Truth {
@@ -409,14 +440,16 @@ fn agrees(asked: Option<bool>, is: bool) -> bool {
     asked.is_none_or(|asked| asked == is)
 }
 
-/// Whether an annotation carries the A that is asked for, if any is.
-fn carries(asked: Option<AdmissionIs>, annotation: Option<&str>) -> bool {
-    match asked {
-        None => true,
-        Some(AdmissionIs::Absent) => annotation.is_none(),
-        Some(AdmissionIs::Exactly(count)) => {
-            annotation.and_then(|text| text.parse::<AdmissionCount>().ok()) == Some(count)
-        }
+/// Whether a pod carries the A that is asked for, if any is. `now` is the count of its `TrainJob`.
+fn carries(
+    asked: Option<AdmissionIs>,
+    pod: &Pod,
+    now: &Result<Option<AdmissionCount>, String>,
+) -> Truth {
+    let annotation = pod.annotation(names::POD_ADMISSION);
+    match now {
+        Ok(now) => asked.is_none_or(|asked| asked.is_met_by(annotation, *now)).into(),
+        Err(why) => Truth::CannotBeSaid(why.clone()),
     }
 }
 

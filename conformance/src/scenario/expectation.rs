@@ -1,8 +1,6 @@
 //! Expectations: what must be so in the whole history, and what must be found in it.
 
-use dispatch_contract::AdmissionCount;
-
-use super::{Fact, JobName, Place};
+use super::{AdmissionIs, Fact, JobName, Place};
 
 /// One line of `then`. A broken one fails the scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,8 +33,8 @@ pub enum Claim {
     Count {
         /// The job.
         of: JobName,
-        /// A.
-        admission: AdmissionCount,
+        /// A: a number, or the least that it may be.
+        admission: AdmissionIs,
     },
 }
 

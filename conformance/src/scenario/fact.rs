@@ -65,6 +65,19 @@ pub enum Fact {
     },
 }
 
+impl AdmissionIs {
+    /// Whether an annotation is so. `now` is the count of the `TrainJob`, where it is readable.
+    pub(super) fn is_met_by(self, annotation: Option<&str>, now: Option<AdmissionCount>) -> bool {
+        let count = annotation.and_then(|text| text.parse::<AdmissionCount>().ok());
+        match self {
+            Self::Absent => annotation.is_none(),
+            Self::Exactly(asked) => count == Some(asked),
+            Self::AtLeast(least) => count.is_some_and(|count| count >= least),
+            Self::Outdated => count.zip(now).is_some_and(|(count, now)| count < now),
+        }
+    }
+}
+
 impl Fact {
     /// Whether it speaks of this fault.
     pub(crate) fn is_of_fault(&self, name: &FaultName) -> bool {
@@ -170,6 +183,12 @@ pub struct PodFact {
 pub enum AdmissionIs {
     /// It is readable and equal.
     Exactly(AdmissionCount),
+    /// It is readable, and this or more: a controller may skip numbers (RG-09), so that what a
+    /// number was raised to says less than that it was raised.
+    AtLeast(AdmissionCount),
+    /// It is readable, and less than the count of the `TrainJob` that the pod belongs to. False
+    /// where that has no readable count.
+    Outdated,
     /// There is no such annotation.
     Absent,
 }

@@ -1,10 +1,10 @@
 //! Whether the expectations of a scenario hold in a history, and whether its witness is in it.
 
-use dispatch_contract::AdmissionCount;
+use dispatch_contract::names;
 use dispatch_contract::resources::TrainJob;
 
 use super::evaluate::{Point, Truth};
-use super::{Claim, Expectation, Fact, JobName, Scope, Witness};
+use super::{AdmissionIs, Claim, Expectation, Fact, JobName, Scope, Witness};
 use crate::history::{EndedBy, History, Kind, What};
 
 /// What a history says of an expectation.
@@ -276,7 +276,7 @@ fn gap_of(history: &History, kind: Kind) -> Option<String> {
     Some(format!("the record of {kind}s has a gap: {}", gap.why))
 }
 
-fn admission_count(history: &History, of: &JobName, expected: AdmissionCount) -> Finding {
+fn admission_count(history: &History, of: &JobName, expected: AdmissionIs) -> Finding {
     if let Some(cut_off) = cut_off(history) {
         return cut_off;
     }
@@ -288,12 +288,13 @@ fn admission_count(history: &History, of: &JobName, expected: AdmissionCount) ->
         }
         Err(finding) => return finding,
     };
-    let count = version.trainjob().and_then(TrainJob::admission_count);
-    if matches!(count, Some(Ok(count)) if count == expected) {
+    let trainjob = version.trainjob();
+    let annotation = trainjob.and_then(|trainjob| trainjob.annotation(names::ADMISSION_COUNT));
+    if expected.is_met_by(annotation, None) {
         return gap_of(history, Kind::TrainJob)
             .map_or(Finding::Held, |why| Finding::CannotBeSaid { why });
     }
-    let is = match count {
+    let is = match trainjob.and_then(TrainJob::admission_count) {
         Some(Ok(count)) => count.to_string(),
         Some(Err(unreadable)) => format!("unreadable (`{}`)", unreadable.0),
         None => "absent".to_owned(),

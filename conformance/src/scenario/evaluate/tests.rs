@@ -42,6 +42,16 @@ fn now(tell: Teller, text: &str) -> Truth {
 #[case::running(telling(Told::runs), "{ running: train, execution: 1, A: 1 }")]
 #[case::second_execution(telling(|t| t.runs().is_preempted(1).reserves().goes(2)), "{ running: train, execution: 2, A: 2 }")]
 #[case::pod(telling(Told::runs), "{ pod-of: train, terminating: false, A: 1 }")]
+#[case::count_that_was_skipped_to(telling(|t| t.waits().goes(7)), "{ trainjob: train, A: 2+ }")]
+#[case::count_of_at_least_itself(telling(Told::runs), "{ running: train, execution: 1, A: 1+ }")]
+#[case::pod_of_at_least(telling(|t| t.waits().goes(7)), "{ pod-of: train, A: 2+ }")]
+#[case::outdated_pod(telling(|t| t.runs().raises(2)), "{ pod-of: train, A: outdated }")]
+#[case::running_outdated(telling(|t| t.runs().raises(9)), "{ running: train, A: outdated }")]
+#[case::one_pod_is_outdated(
+    telling(|t| t.runs().pod_terminates("pod-1").raises(2).pod("pod-2", "2")),
+    "{ together: [ { pod-of: train, terminating: true, A: outdated }, \
+                   { pod-of: train, terminating: false, A: 2+ } ] }"
+)]
 #[case::terminating_pod(telling(|t| t.runs().pod_terminates("pod-1")), "{ pod-of: train, terminating: true }")]
 #[case::pods_never_there(telling(Told::starts), "{ gone: pods-of train }")]
 #[case::pods_ended(telling(|t| t.runs().pod_ends("pod-1", "Failed")), "{ gone: pods-of train }")]
@@ -113,6 +123,32 @@ fn a_fact_is_true(#[case] tell: Teller, #[case] text: &str) {
     telling(|t| t.starts().trainjob(|it| it["metadata"]["annotations"][names::ADMISSION_COUNT] = json!("01"))),
     "{ trainjob: train, A: 1 }"
 )]
+#[case::unreadable_count_is_not_at_least_0(
+    telling(|t| t.starts().trainjob(|it| it["metadata"]["annotations"][names::ADMISSION_COUNT] = json!("01"))),
+    "{ trainjob: train, A: 0+ }"
+)]
+#[case::absent_count_is_not_at_least_0(
+    telling(|t| t.starts().trainjob(|it| it["metadata"]["annotations"] = json!({}))),
+    "{ trainjob: train, A: 0+ }"
+)]
+#[case::less_than_at_least(telling(Told::runs), "{ trainjob: train, A: 2+ }")]
+#[case::pod_of_the_count_is_not_outdated(telling(Told::runs), "{ pod-of: train, A: outdated }")]
+#[case::unreadable_pod_is_not_outdated(
+    telling(|t| t.starts().raises(2).pod("pod-1", "x")),
+    "{ pod-of: train, A: outdated }"
+)]
+#[case::not_outdated_without_a_count(
+    telling(|t| t.runs().trainjob(|it| it["metadata"]["annotations"] = json!({}))),
+    "{ pod-of: train, A: outdated }"
+)]
+#[case::not_outdated_without_a_trainjob(
+    telling(|t| t.runs().delete(Kind::TrainJob, NAME)),
+    "{ pod-of: train, A: outdated }"
+)]
+#[case::all_pods_must_be_outdated(
+    telling(|t| t.runs().raises(2).pod("pod-2", "2")),
+    "{ running: train, A: outdated }"
+)]
 #[case::no_second_jobset(telling(Told::starts), "{ jobset: train, nth: 2 }")]
 #[case::terminating_does_not_run(telling(|t| t.runs().pod_terminates("pod-1")), "{ running: train }")]
 #[case::all_pods_must_run(telling(|t| t.runs().pod("pod-x", "1").pod_ends("pod-x", "Pending")), "{ running: train }")]
@@ -144,6 +180,26 @@ fn a_fact_is_false(#[case] tell: Teller, #[case] text: &str) {
 fn an_object_that_cannot_be_read_leaves_it_open() {
     let tell: Teller = |t| t.starts().trainjob(|it| it["spec"] = json!("nonsense"));
     assert!(matches!(now(tell, "{ trainjob: train }"), Truth::CannotBeSaid(_)));
+}
+
+#[test]
+fn a_trainjob_that_cannot_be_read_leaves_open_whether_its_pods_are_outdated() {
+    let tell: Teller = |t| t.runs().trainjob(|it| it["spec"] = json!("nonsense"));
+    assert!(matches!(now(tell, "{ pod-of: train, A: outdated }"), Truth::CannotBeSaid(_)));
+    assert!(matches!(now(tell, "{ running: train, A: outdated }"), Truth::CannotBeSaid(_)));
+    assert_eq!(now(tell, "{ running: train, A: 1+ }"), Truth::True);
+}
+
+#[test]
+fn a_pod_is_outdated_at_the_points_where_its_trainjob_says_more() {
+    let mut told = Told::kueue();
+    let raised = told.runs().raises(2).events.last().cloned().unwrap();
+    let history = told.pod_goes("pod-1").pod("pod-2", "2").history();
+    let outdated = fact("{ pod-of: train, A: outdated }");
+    let order = raised.order.unwrap();
+    let at = |order| outdated.holds(&history, Point { order, event: u64::MAX });
+    assert_eq!([at(order - 1), at(order)], [Truth::False, Truth::True]);
+    assert_eq!(outdated.is_so(&history), Truth::False);
 }
 
 #[test]

@@ -57,6 +57,11 @@ const LINGERING: Teller = |t| {
     "{ executions: { of: train, count: 2, identity: increasing } }"
 )]
 #[case::count(TWO_EXECUTIONS, "{ count: { of: train, A: 2 } }")]
+#[case::count_of_at_least(telling(|t| t.waits().goes(7)), "{ count: { of: train, A: 2+ } }")]
+#[case::never_outdated_with_a_raise_between(
+    LINGERING,
+    "{ never: { together: [ { trainjob: train, suspended: false }, { pod-of: train, A: outdated } ] } }"
+)]
 fn an_expectation_holds(#[case] tell: Teller, #[case] text: &str) {
     assert_eq!(judge(tell, text), Finding::Held);
 }
@@ -106,6 +111,12 @@ fn an_expectation_holds(#[case] tell: Teller, #[case] text: &str) {
     "A of its executions was 1, then 1"
 )]
 #[case::count(telling(Told::runs), "{ count: { of: train, A: 2 } }", "A is 1 at the end")]
+#[case::count_too_low(telling(Told::runs), "{ count: { of: train, A: 2+ } }", "A is 1 at the end")]
+#[case::outdated_beside_the_next_execution(
+    telling(|t| t.runs().evicts().suspends().pod_terminates("pod-1").reserves().goes(5)),
+    "{ never: { together: [ { trainjob: train, suspended: false }, { pod-of: train, A: outdated } ] } }",
+    "it was so"
+)]
 fn an_expectation_is_broken(#[case] tell: Teller, #[case] text: &str, #[case] because: &str) {
     match judge(tell, text) {
         Finding::Broken { because: found, events } => {

@@ -45,7 +45,7 @@ impl Plan<'_> {
                 self.no_scope(&scope, at, claim);
                 let count = &line.count.as_ref()?.value;
                 let of = self.dispatch_job(&count.of)?;
-                Some(Claim::Count { of, admission: self.count_of(&count.admission)? })
+                Some(Claim::Count { of, admission: self.last_count(&count.admission)? })
             }
         }
     }

@@ -49,6 +49,9 @@ pub(in crate::scenario) const SUBJECTS: [(&str, &[&str]); 18] = [
     ("answered", &["status"]),
 ];
 
+/// What `A` is asked to be where it is to be less than the `TrainJob`'s.
+const OUTDATED: &str = "outdated";
+
 const CHECK_STATES: [CheckState; 4] =
     [CheckState::Pending, CheckState::Ready, CheckState::Retry, CheckState::Rejected];
 
@@ -78,14 +81,14 @@ impl Plan<'_> {
                 Some(Fact::JobSet(JobSetFact { job, nth, suspended }))
             }
             "running" => {
-                let job = self.job_of(written.running.as_ref()?)?;
                 let admission = self.admission(written.admission.as_ref())?;
+                let job = self.job_of_pods(written.running.as_ref()?, admission)?;
                 let execution = value(written.execution.as_ref());
                 Some(Fact::Running(RunningFact { job, execution, admission }))
             }
             "pod-of" => {
-                let job = self.job_of(written.pod_of.as_ref()?)?;
                 let admission = self.admission(written.admission.as_ref())?;
+                let job = self.job_of_pods(written.pod_of.as_ref()?, admission)?;
                 let terminating = value(written.terminating.as_ref());
                 Some(Fact::Pod(PodFact { job, terminating, admission }))
             }
@@ -158,6 +161,14 @@ impl Plan<'_> {
 
     fn job_of(&mut self, text: &Text) -> Option<JobName> {
         self.job(&text.value, place(text))
+    }
+
+    /// A job that has pods. They are outdated only beside a `TrainJob`.
+    fn job_of_pods(&mut self, text: &Text, admission: Option<AdmissionIs>) -> Option<JobName> {
+        match admission {
+            Some(AdmissionIs::Outdated) => self.training_job(text),
+            _ => self.job_of(text),
+        }
     }
 
     /// A job that has a `TrainJob` and a `JobSet`.
@@ -243,6 +254,9 @@ impl Plan<'_> {
 
     fn trainjob(&mut self, written: &FactFile) -> Option<Fact> {
         let job = self.training_job(written.trainjob.as_ref()?)?;
+        if let Some(text) = &written.admission {
+            self.not_outdated(text)?;
+        }
         let admission = self.admission(written.admission.as_ref())?;
         Some(Fact::TrainJob(TrainJobFact {
             job,
@@ -260,19 +274,52 @@ impl Plan<'_> {
         match written {
             None => Some(None),
             Some(text) if text.value == "absent" => Some(Some(AdmissionIs::Absent)),
-            Some(text) => Some(Some(AdmissionIs::Exactly(self.count_of(text)?))),
+            Some(text) if text.value == OUTDATED => Some(Some(AdmissionIs::Outdated)),
+            Some(text) => Some(Some(self.count_or_more(text)?)),
+        }
+    }
+
+    /// What is asked of the count at the end.
+    pub(super) fn last_count(&mut self, text: &Text) -> Option<AdmissionIs> {
+        self.not_outdated(text)?;
+        self.count_or_more(text)
+    }
+
+    /// An admission count, or one and all above it.
+    fn count_or_more(&mut self, text: &Text) -> Option<AdmissionIs> {
+        match text.value.strip_suffix('+') {
+            Some(least) => self.number(text, least).map(AdmissionIs::AtLeast),
+            None => self.count_of(text).map(AdmissionIs::Exactly),
         }
     }
 
     /// An admission count.
     pub(super) fn count_of(&mut self, text: &Text) -> Option<AdmissionCount> {
-        let count = text.value.parse::<AdmissionCount>();
+        self.number(text, &text.value)
+    }
+
+    fn number(&mut self, text: &Text, number: &str) -> Option<AdmissionCount> {
+        let count = number.parse::<AdmissionCount>();
         if count.is_err() {
             let message = format!("`{}` is not an admission count", text.value);
-            let hint = "a decimal number without sign or leading zeros; in facts also `absent`";
+            let hint = "a decimal number without sign or leading zeros; in facts also such as `2+` \
+                        for 2 and more, `absent`, and of pods `outdated`";
             self.refuse(Problem::new(place(text), message).hint(hint));
         }
         count.ok()
+    }
+
+    /// The count of the `TrainJob` is what others are compared with.
+    fn not_outdated(&mut self, text: &Text) -> Option<()> {
+        if text.value != OUTDATED {
+            return Some(());
+        }
+        let problem = Problem::new(place(text), "the count of a TrainJob is never outdated");
+        self.refuse(problem.hint(
+            "pods are: `pod-of` or `running` with `A: outdated` asks for an A that is less than \
+             the TrainJob's",
+        ));
+        None
     }
 
     fn ended(&mut self, written: &FactFile) -> Option<Fact> {
