@@ -147,6 +147,42 @@ fn every_expectation_is_documented_and_used() {
     }
 }
 
+/// Whatever a scenario's steps, expectations and witness ask of `A`, at any depth.
+fn counts_asked_for(text: &str) -> Vec<String> {
+    fn walk(value: &serde_json::Value, asked: &mut Vec<String>) {
+        match value {
+            serde_json::Value::Object(map) => {
+                let count = map.get("A").map(|count| match count.as_str() {
+                    Some(text) => text.to_owned(),
+                    None => count.to_string(),
+                });
+                asked.extend(count);
+                map.values().for_each(|value| walk(value, asked));
+            }
+            serde_json::Value::Array(list) => list.iter().for_each(|value| walk(value, asked)),
+            _ => {}
+        }
+    }
+    let scenario: serde_json::Value = serde_saphyr::from_str_with_options(text, options()).unwrap();
+    let mut asked = Vec::new();
+    for key in ["steps", "then", "witness"] {
+        walk(&scenario[key], &mut asked);
+    }
+    asked
+}
+
+#[test]
+fn no_scenario_demands_a_number_that_a_controller_may_skip() {
+    let exact = "steps: [ { until: { any: [ { running: a, A: 2 }, { pod-of: a, A: 1+ } ] } } ]";
+    assert_eq!(counts_asked_for(exact), ["2", "1+"]);
+    for (id, text) in embedded_sources() {
+        for asked in counts_asked_for(text) {
+            let is_exact = asked.parse::<dispatch_contract::AdmissionCount>().is_ok();
+            assert!(!is_exact || asked == "0", "{id} asks for `A: {asked}`; write `A: {asked}+`");
+        }
+    }
+}
+
 #[test]
 fn every_key_of_a_scenario_is_documented() {
     let text: String = rows().concat().concat();
