@@ -1,12 +1,14 @@
 //! The broken subjects: each breaks one rule of the contract in a way that was once thought of as
 //! right, or nearly was written. That the suite catches them is the proof that it would catch
-//! yours.
+//! yours. And the permitted ones, which differ from the reference and break nothing: that the suite
+//! lets them pass is the proof that it would let yours.
 //!
 //! Each replaces one part of the reference and keeps the others, so that nothing else in it is
 //! broken.
 
 mod adapter;
 mod controller;
+mod permitted;
 #[cfg(test)]
 mod told;
 
@@ -18,24 +20,25 @@ use thiserror::Error;
 
 use crate::history::Role;
 
-/// A broken subject.
+/// A subject that differs from the reference: a broken one, or a permitted one.
 #[derive(Clone, Copy, Debug)]
 pub struct Mutant {
     /// Its name, as `--mutant` takes it.
     pub name: &'static str,
-    /// What it does wrong, in one line for people.
+    /// What it does wrong, or otherwise, in one line for people.
     pub about: &'static str,
-    /// The rules that it breaks, the one that it is to be caught by first.
+    /// The rules that it breaks, the one that it is to be caught by first. A permitted one breaks
+    /// none.
     pub breaks: &'static [&'static str],
-    /// The scenarios that catch it.
-    pub caught_by: &'static [&'static str],
-    /// What is broken.
-    pub broken: Broken,
+    /// The scenarios that catch it, or in which a permitted one has to pass.
+    pub judged_by: &'static [&'static str],
+    /// What it stands in for.
+    pub replaces: Replaced,
 }
 
-/// What a broken subject stands in for, and what makes it.
+/// What a subject stands in for, and what makes it.
 #[derive(Clone, Copy, Debug)]
-pub enum Broken {
+pub enum Replaced {
     /// The controller, of these parts.
     Controller(fn(&Environment) -> Parts),
     /// The adapter, with these decisions.
@@ -43,46 +46,51 @@ pub enum Broken {
 }
 
 impl Mutant {
+    /// Whether it breaks nothing, so that the suite has to let it pass.
+    pub fn is_permitted(&self) -> bool {
+        self.breaks.is_empty()
+    }
+
     /// What it stands in for, in a word.
     pub fn is(&self) -> &'static str {
-        match self.broken {
-            Broken::Controller(_) => "controller",
-            Broken::Adapter(_) => "adapter",
+        match self.replaces {
+            Replaced::Controller(_) => "controller",
+            Replaced::Adapter(_) => "adapter",
         }
     }
 
     /// Says that it stands in for another subject than this one.
     pub fn is_not_a(&self, other: &str) -> String {
-        format!("`{}` is a broken {}, not a broken {other}", self.name, self.is())
+        format!("`{}` stands in for the {}, not for the {other}", self.name, self.is())
     }
 
     /// Whether it stands in for a subject of this role.
     pub fn is_for(&self, role: Role) -> bool {
-        match self.broken {
-            Broken::Controller(_) => role == Role::Controller,
-            Broken::Adapter(_) => role == Role::Adapter,
+        match self.replaces {
+            Replaced::Controller(_) => role == Role::Controller,
+            Replaced::Adapter(_) => role == Role::Adapter,
         }
     }
 }
 
-/// Every broken subject.
+/// Every broken subject, and every permitted one.
 pub fn all() -> impl Iterator<Item = &'static Mutant> + Clone {
-    controller::MUTANTS.iter().chain(adapter::MUTANTS)
+    controller::MUTANTS.iter().chain(adapter::MUTANTS).chain(permitted::MUTANTS)
 }
 
 /// The one that is broken most plainly, by its name: it is judged before everything else, since a
 /// suite that misses it proves nothing.
 pub const CANARY: &str = "ready-before-raise";
 
-/// No broken subject's name contains what was asked for.
+/// No broken or permitted subject's name contains what was asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("no broken subject's name contains `{part}`; there are {}", names())]
+#[error("no broken or permitted subject's name contains `{part}`; there are {}", names())]
 pub struct NoneMatches {
     /// What was asked for.
     pub part: String,
 }
 
-/// The canary, and the broken subjects whose names contain one of these; all of them, if there is
+/// The canary, and the subjects whose names contain one of these; all of them, if there is
 /// none to contain.
 pub fn matching(parts: &[String]) -> Result<Vec<&'static Mutant>, NoneMatches> {
     for part in parts {
@@ -97,9 +105,9 @@ pub fn matching(parts: &[String]) -> Result<Vec<&'static Mutant>, NoneMatches> {
     Ok(all().filter(wanted).collect())
 }
 
-/// There is no broken subject of this name.
+/// There is no broken or permitted subject of this name.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("there is no broken subject `{name}`; there are {}", names())]
+#[error("there is no broken or permitted subject `{name}`; there are {}", names())]
 pub struct UnknownMutant {
     /// The name that was given.
     pub name: String,
@@ -109,7 +117,7 @@ fn names() -> String {
     all().map(|mutant| mutant.name).collect::<Vec<_>>().join(", ")
 }
 
-/// The broken subject of this name.
+/// The broken or permitted subject of this name.
 pub fn find(name: &str) -> Result<&'static Mutant, UnknownMutant> {
     let found = all().find(|mutant| mutant.name == name);
     found.ok_or_else(|| UnknownMutant { name: name.chars().take(64).collect() })
@@ -122,18 +130,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_mutant_names_rules_that_are_and_scenarios_that_catch_it() {
+    fn every_mutant_names_rules_that_are_and_scenarios_that_judge_it() {
         for mutant in all() {
             assert_eq!(find(mutant.name).unwrap().about, mutant.about);
-            assert!(!mutant.breaks.is_empty() && !mutant.caught_by.is_empty(), "{}", mutant.name);
+            assert!(!mutant.judged_by.is_empty(), "{}", mutant.name);
             for rule in mutant.breaks {
                 assert!(rule.parse::<dispatch_contract::rules::RuleId>().is_ok(), "{rule}");
             }
-            for scenario in mutant.caught_by {
+            for scenario in mutant.judged_by {
                 let file = format!("{}/../scenarios/{scenario}.yaml", env!("CARGO_MANIFEST_DIR"));
                 assert!(std::path::Path::new(&file).exists(), "{file}");
             }
         }
+    }
+
+    #[test]
+    fn only_a_permitted_subject_breaks_nothing() {
+        let permitted: Vec<_> = all().filter(|it| it.is_permitted()).map(|it| it.name).collect();
+        let listed: Vec<_> = permitted::MUTANTS.iter().map(|it| it.name).collect();
+        assert_eq!(permitted, listed);
     }
 
     #[rstest]
@@ -154,6 +169,9 @@ mod tests {
     #[test]
     fn an_unknown_mutant_is_refused_with_those_that_are() {
         let error = find("x").unwrap_err().to_string();
-        assert_eq!(error, format!("there is no broken subject `x`; there are {}", names()));
+        assert_eq!(
+            error,
+            format!("there is no broken or permitted subject `x`; there are {}", names())
+        );
     }
 }

@@ -1,5 +1,5 @@
 //! `mutants`: the suite's own proof. Every broken subject is judged by the scenarios that are to
-//! catch it, and so is the reference by the same scenarios.
+//! catch it, and so is the reference by the same scenarios. Every permitted subject has to pass.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -24,8 +24,8 @@ use crate::scenario::Scenario;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// Only broken subjects whose name contains one of these; the canary and the reference are
-    /// judged all the same.
+    /// Only broken and permitted subjects whose name contains one of these; the canary and the
+    /// reference are judged all the same.
     filter: Vec<String>,
     /// Where to play.
     #[arg(long, value_enum)]
@@ -104,9 +104,13 @@ fn ask(arguments: Arguments) -> Result<Asked, ExitCode> {
 
 fn first_line(asked: &Asked, host: &dyn Host) -> String {
     let (versions, cluster) = (play::versions(host), host.kind());
-    let (broken, at_once) = (asked.wanted.len(), asked.at_once);
+    let permitted = asked.wanted.iter().filter(|mutant| mutant.is_permitted()).count();
+    let broken = asked.wanted.len() - permitted;
+    let permitted = if permitted > 0 { format!(", {permitted} permitted") } else { String::new() };
+    let at_once = asked.at_once;
     format!(
-        "{broken} broken subjects and the reference on {cluster} ({versions}), {at_once} at a time"
+        "{broken} broken subjects{permitted} and the reference on {cluster} ({versions}), {at_once} \
+         at a time"
     )
 }
 
@@ -135,7 +139,7 @@ async fn trials(
     left
 }
 
-/// A subject that is judged: a broken one, or the reference.
+/// A subject that is judged: a broken or permitted one, or the reference.
 struct Trial {
     subject: Option<&'static Mutant>,
     run: RunReport,
@@ -146,12 +150,12 @@ struct Trial {
 }
 
 impl Trial {
-    /// The scenarios that it is judged by: those that are to catch it, in their order; for the
+    /// The scenarios that it is judged by: its own, in their order; for the
     /// reference, those of all that are wanted.
     fn scenarios<'a>(&self, asked: &'a Asked) -> Vec<&'a Arc<Scenario>> {
         let all: Vec<&Mutant> = self.subject.map_or(asked.wanted.clone(), |mutant| vec![mutant]);
         let mut seen = BTreeSet::new();
-        let ids = all.iter().flat_map(|mutant| mutant.caught_by).filter(|id| seen.insert(**id));
+        let ids = all.iter().flat_map(|mutant| mutant.judged_by).filter(|id| seen.insert(**id));
         ids.filter_map(|id| asked.scenarios.iter().find(|it| it.id == *id)).collect()
     }
 
@@ -269,7 +273,8 @@ impl Audience for Console {
     }
 
     fn meanwhile(&mut self, status: &Status) {
-        let broken = self.trials.iter().filter(|trial| trial.subject.is_some());
+        let is_broken = |subject: Option<&Mutant>| subject.is_some_and(|it| !it.is_permitted());
+        let broken = self.trials.iter().filter(|trial| is_broken(trial.subject));
         let caught = broken.clone().filter(|trial| trial.caught).count();
         let done = format!("{caught} of {} caught", broken.count());
         self.meanwhile.say(&report::status(&done, status));

@@ -34,7 +34,8 @@ pub(super) struct Arguments {
     /// Scenarios of this folder instead of the suite's own: no claim to conformance.
     #[arg(long, value_name = "DIR")]
     scenarios: Option<PathBuf>,
-    /// Judge a broken subject in place of the reference. Exit code 1 is then the expected answer.
+    /// Judge a broken subject in place of the reference, or a permitted one. Exit code 1 is then the
+    /// expected answer, of a permitted one 0.
     #[arg(long, value_name = "NAME")]
     mutant: Option<String>,
     /// The folder for histories and junit.xml. A new one under results/ unless given.

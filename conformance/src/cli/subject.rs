@@ -11,7 +11,7 @@ use tracing_subscriber::EnvFilter;
 
 use super::terminal;
 use crate::exit_code::ExitCode;
-use crate::mutants::{self, Broken, Mutant};
+use crate::mutants::{self, Mutant, Replaced};
 
 /// What the subject logs, unless `RUST_LOG` says otherwise.
 const LOG: &str = "info,dispatch_admission=debug,dispatch_adapter=debug";
@@ -70,7 +70,7 @@ async fn admission(
         terminate.recv().await;
     };
     let parts: fn(&Environment) -> Parts = match mutant.map(mutants::find).transpose()? {
-        Some(Mutant { broken: Broken::Controller(parts), .. }) => *parts,
+        Some(Mutant { replaces: Replaced::Controller(parts), .. }) => *parts,
         Some(mutant) => return Err(mutant.is_not_a("controller").into()),
         None => Parts::reference,
     };
@@ -79,7 +79,7 @@ async fn admission(
 
 async fn adapter(mutant: Option<&str>) -> Result<(), Box<dyn std::error::Error>> {
     let decisions: fn() -> Arc<dyn Decisions> = match mutant.map(mutants::find).transpose()? {
-        Some(Mutant { broken: Broken::Adapter(decisions), .. }) => *decisions,
+        Some(Mutant { replaces: Replaced::Adapter(decisions), .. }) => *decisions,
         Some(mutant) => return Err(mutant.is_not_a("adapter").into()),
         None => || Arc::new(ByContract),
     };

@@ -140,6 +140,15 @@ pub(super) fn breaks_its_own_rule_first(mutant: &Mutant, history: &History) {
     }
 }
 
+/// Asserts that no rule is broken, so that a permitted subject may do this.
+#[track_caller]
+pub(super) fn breaks_nothing(history: &History) {
+    let judgements = judge(history);
+    let broken: Vec<_> =
+        causes_first(&judgements).iter().map(|judgement| judgement.rule.as_str()).collect();
+    assert!(broken.is_empty(), "{broken:?}: {judgements:#?}");
+}
+
 /// An object that is created with these gates.
 pub(super) fn created_with_gates(gates: &str) -> Told {
     let mut told = Told::kueue();

@@ -27,7 +27,7 @@ pub struct Header<'a> {
     pub cluster: &'a str,
     /// The versions of its components.
     pub versions: &'a str,
-    /// The broken subject that stands in for the reference.
+    /// The broken or permitted subject that stands in for the reference.
     pub mutant: Option<&'a str>,
 }
 

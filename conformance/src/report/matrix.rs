@@ -29,17 +29,19 @@ struct File<'a> {
     of: usize,
     reference: Option<Subject>,
     mutants: Vec<Subject>,
+    /// Those that break nothing, and have to pass.
+    permitted: Vec<Subject>,
     /// By scenario, with its case, and subject: what was found.
     matrix: BTreeMap<String, BTreeMap<&'static str, &'static str>>,
 }
 
-/// A broken subject, or the reference.
+/// A broken or permitted subject, or the reference.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Subject {
     name: &'static str,
     #[serde(flatten)]
-    broken: Option<Broken>,
+    differs: Option<Differs>,
     verdict: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     caught_by: Option<By>,
@@ -49,9 +51,9 @@ struct Subject {
     scenarios: Vec<Played>,
 }
 
-/// What is broken about a subject.
+/// What a subject does otherwise than the reference.
 #[derive(Debug, Serialize)]
-struct Broken {
+struct Differs {
     is: &'static str,
     about: &'static str,
     breaks: &'static [&'static str],
@@ -87,9 +89,10 @@ pub fn mutants_json(
     folder: &Path,
 ) -> serde_json::Result<String> {
     let first = reports.first().map(|report| &report.run);
-    let subjects = reports.iter().map(|report| subject(report, folder));
-    let (mutants, reference): (Vec<_>, Vec<_>) =
-        subjects.partition(|subject| subject.broken.is_some());
+    let subjects = |is: fn(&MutantReport) -> bool| -> Vec<_> {
+        reports.iter().filter(|it| is(it)).map(|it| subject(it, folder)).collect()
+    };
+    let mutants = subjects(MutantReport::is_broken);
     let file = File {
         schema: SCHEMA,
         run: first.map_or("", |run| &run.run),
@@ -98,8 +101,9 @@ pub fn mutants_json(
         canary: CANARY,
         caught: mutants.iter().filter(|mutant| mutant.caught_by.is_some()).count(),
         of: mutants.len(),
-        reference: reference.into_iter().next(),
+        reference: subjects(|it| it.subject.is_none()).into_iter().next(),
         mutants,
+        permitted: subjects(MutantReport::is_permitted),
         matrix: matrix(reports),
     };
     serde_json::to_string_pretty(&file).map(|text| format!("{text}\n"))
@@ -112,14 +116,14 @@ fn subject(report: &MutantReport, folder: &Path) -> Subject {
         Catch::Wrong { found } => ("wrong", None, Some(found)),
         Catch::Open { why } => ("open", None, Some(why)),
     };
-    let broken = |mutant: &'static Mutant| Broken {
+    let differs = |mutant: &'static Mutant| Differs {
         is: mutant.is(),
         about: mutant.about,
         breaks: mutant.breaks,
     };
     Subject {
         name: report.name(),
-        broken: report.subject.map(broken),
+        differs: report.subject.map(differs),
         verdict,
         caught_by,
         why,
@@ -188,11 +192,13 @@ mod tests {
             case("a/b", "reference", inconclusive()),
             report(catches, broken(&["RG-01", "EX-01"])),
         ]);
+        let permitted = run(vec![report("calls/hold-and-release", judged(Overall::Pass))]);
         let lost = run(vec![report("start-gate/x", not_judged(ExitCode::Environment))]);
         let reports = [
             MutantReport::of(None, reference),
             MutantReport::of(Some(find("deaf-to-eviction").unwrap()), caught),
             MutantReport::of(Some(find("never-ready").unwrap()), lost),
+            MutantReport::of(Some(find("skips-numbers").unwrap()), permitted),
         ];
         let versions = [("kueue".to_owned(), "v0.17.0".to_owned())].into();
         let text = mutants_json(&reports, &versions, Path::new("results/run")).unwrap();

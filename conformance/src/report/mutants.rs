@@ -1,4 +1,5 @@
-//! The table of the broken subjects: who was caught, by which rule, in which scenario.
+//! The table of the broken subjects: who was caught, by which rule, in which scenario; and of those
+//! that have to pass.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -13,7 +14,7 @@ pub const REFERENCE: &str = "reference";
 /// What became of one subject.
 #[derive(Clone, Debug)]
 pub struct MutantReport {
-    /// The broken subject, or `None` for the reference.
+    /// The broken or permitted subject, or `None` for the reference.
     pub subject: Option<&'static Mutant>,
     /// The scenarios that judged it.
     pub run: RunReport,
@@ -24,7 +25,7 @@ pub struct MutantReport {
 /// How a subject was judged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Catch {
-    /// The reference broke nothing.
+    /// The reference, or the permitted subject, broke nothing.
     Clean,
     /// The broken subject was caught by its own rule, named before all others.
     Caught {
@@ -33,7 +34,8 @@ pub enum Catch {
         /// The scenario, with the case where there is one.
         scenario: String,
     },
-    /// It should have been caught, and was not, or by another rule first; or the reference was.
+    /// It should have been caught, and was not, or by another rule first; or something was broken by
+    /// one that has to pass.
     Wrong {
         /// What was found instead.
         found: String,
@@ -46,11 +48,11 @@ pub enum Catch {
 }
 
 impl MutantReport {
-    /// Judges a run of a broken subject, or of the reference.
+    /// Judges a run of a broken or permitted subject, or of the reference.
     pub fn of(subject: Option<&'static Mutant>, run: RunReport) -> Self {
         let catch = match subject {
-            Some(mutant) => Catch::of_mutant(mutant, &run),
-            None => Catch::of_reference(&run),
+            Some(mutant) if !mutant.is_permitted() => Catch::of_broken(mutant, &run),
+            _ => Catch::of_one_that_has_to_pass(&run),
         };
         Self { subject, run, catch }
     }
@@ -65,6 +67,16 @@ impl MutantReport {
         self.run.scenarios.iter().map(|scenario| scenario.took).sum()
     }
 
+    /// Whether it is a broken subject, which has to be caught.
+    pub fn is_broken(&self) -> bool {
+        self.subject.is_some_and(|mutant| !mutant.is_permitted())
+    }
+
+    /// Whether it is a permitted subject, which has to pass as the reference has to.
+    pub fn is_permitted(&self) -> bool {
+        self.subject.is_some_and(Mutant::is_permitted)
+    }
+
     /// Whether it was judged as it should be.
     pub fn is_right(&self) -> bool {
         matches!(self.catch, Catch::Clean | Catch::Caught { .. })
@@ -74,11 +86,12 @@ impl MutantReport {
 impl Catch {
     /// Whether a scenario broke the first rule of a broken subject before all others.
     pub fn is_caught(mutant: &Mutant, scenario: &ScenarioReport) -> bool {
-        first_broken(scenario).as_deref() == mutant.breaks.first().copied()
+        let own = mutant.breaks.first();
+        own.is_some_and(|own| first_broken(scenario).as_deref() == Some(*own))
     }
 
     /// Judges a run of a broken subject: a scenario has to break its first rule before all others.
-    fn of_mutant(mutant: &Mutant, run: &RunReport) -> Self {
+    fn of_broken(mutant: &Mutant, run: &RunReport) -> Self {
         let expected = mutant.breaks.first().copied().unwrap_or_default();
         let mut found = Vec::new();
         let mut open = Vec::new();
@@ -101,8 +114,9 @@ impl Catch {
         Self::Open { why: open.join(", ") }
     }
 
-    /// Judges a run of the reference: nothing may be broken, and nothing left open.
-    fn of_reference(run: &RunReport) -> Self {
+    /// Judges a run of the reference, or of a permitted subject: nothing may be broken, and nothing
+    /// left open.
+    fn of_one_that_has_to_pass(run: &RunReport) -> Self {
         let mut open = Vec::new();
         for scenario in &run.scenarios {
             let id = scenario.full_id();
@@ -140,15 +154,17 @@ pub fn mutant_row(report: &MutantReport, width: usize) -> String {
         Catch::Wrong { found } => ("WRONG ", found.clone()),
         Catch::Open { why } => ("OPEN  ", why.clone()),
     };
+    let detail = if report.is_permitted() { format!("permitted: {detail}") } else { detail };
     let (name, took) = (report.name(), report.took().as_secs_f64());
     format!("{verdict}  {name:width$}  {took:6.2} s  {}\n", plain(&detail))
 }
 
 /// The lines below the table: of how many were caught, and who was not judged as they should be.
 pub fn mutants_summary(reports: &[MutantReport]) -> String {
-    let broken = || reports.iter().filter(|report| report.subject.is_some());
-    let caught = broken().filter(|report| report.is_right()).count();
-    let of = broken().count();
+    let right_of = |is: fn(&MutantReport) -> bool| {
+        let of_kind = || reports.iter().filter(|report| is(report));
+        (of_kind().filter(|report| report.is_right()).count(), of_kind().count())
+    };
     let names = |kind: fn(&Catch) -> bool| {
         let of_kind = reports.iter().filter(|report| kind(&report.catch));
         of_kind.map(MutantReport::name).collect::<Vec<_>>()
@@ -158,17 +174,22 @@ pub fn mutants_summary(reports: &[MutantReport]) -> String {
     if wrong.contains(&CANARY) || open.contains(&CANARY) {
         return format!("the canary, {CANARY}, was not caught, so nothing else was judged\n");
     }
+    let (caught, of) = right_of(MutantReport::is_broken);
     let mut out = format!("{caught} of {of} broken subjects caught, each by its own rule\n");
+    let (clean, of) = right_of(MutantReport::is_permitted);
+    if of > 0 {
+        // Writing to a String cannot fail.
+        let _ = writeln!(out, "{clean} of {of} permitted subjects clean");
+    }
     for (what, names) in [("wrong", wrong), ("left open", open)] {
         if !names.is_empty() {
-            // Writing to a String cannot fail.
             let _ = writeln!(out, "{what}: {}", names.join(", "));
         }
     }
     out
 }
 
-/// How the command ends: conformant when all were caught and the reference was not.
+/// How the command ends: conformant when every broken subject was caught and no other was.
 pub fn mutants_exit_code(reports: &[MutantReport]) -> ExitCode {
     let any = |wrong: fn(&Catch) -> bool| reports.iter().any(|report| wrong(&report.catch));
     if any(|catch| matches!(catch, Catch::Wrong { .. })) {
@@ -215,6 +236,10 @@ mod tests {
         "WRONG expected RG-01; nothing broken in a/1, EX-01 first in a/2"
     )]
     #[case::not_judged("deaf-to-eviction", vec![lost()], "OPEN a/1 not judged")]
+    #[case::permitted_and_clean("skips-numbers", vec![passed(), passed()], "clean")]
+    #[case::permitted_and_caught(
+        "skips-numbers", vec![passed(), broken(&["RG-13", "EX-01"])], "WRONG RG-13 in a/2")]
+    #[case::permitted_and_lost("skips-numbers", vec![lost()], "OPEN a/1 was not judged, or left open")]
     #[case::not_played("deaf-to-eviction", vec![], "OPEN not every scenario was played")]
     fn a_subject_is_judged_by_its_scenarios(
         #[case] name: &str,
@@ -238,11 +263,29 @@ mod tests {
     }
 
     #[test]
+    fn a_permitted_subject_is_caught_by_nothing() {
+        let permitted = find("skips-numbers").unwrap();
+        for result in [passed(), broken(&["RG-13"])] {
+            assert!(!Catch::is_caught(permitted, &report("a/1", result)));
+        }
+    }
+
+    #[test]
+    fn a_permitted_subject_that_is_blamed_is_said_to_be_permitted() {
+        let blamed = mutant("skips-numbers", vec![broken(&["RG-13"])]);
+        let row = mutant_row(&blamed, 13);
+        assert!(row.starts_with("WRONG   skips-numbers"), "{row}");
+        assert!(row.ends_with("permitted: RG-13 in a/1\n"), "{row}");
+        assert_eq!(mutants_exit_code(&[blamed]), ExitCode::RuleBroken);
+    }
+
+    #[test]
     fn the_table_names_rule_and_scenario_of_each() {
         let reports = [
             mutant(REFERENCE, vec![passed()]),
             mutant("deaf-to-eviction", vec![broken(&["RG-01"])]),
             mutant("never-ready", vec![passed()]),
+            mutant("skips-numbers", vec![passed()]),
         ];
         let rows: String = reports.iter().map(|report| mutant_row(report, 16)).collect();
         insta::assert_snapshot!(format!("{rows}{}", mutants_summary(&reports)));

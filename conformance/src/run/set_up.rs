@@ -215,7 +215,7 @@ async fn active(stage: &mut Stage<'_>) -> Result<(), RunError> {
     })
 }
 
-/// Whether the broken subject of this name stands in for one of this role.
+/// Whether the broken or permitted subject of this name stands in for one of this role.
 fn is_for(mutant: &str, role: Role) -> bool {
     mutants::find(mutant).is_ok_and(|mutant| mutant.is_for(role))
 }

@@ -10,14 +10,14 @@ use dispatch_contract::ObjectRef;
 use dispatch_contract::resources::TrainJob;
 use dispatch_kubernetes::owned::Owned;
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "answers-before-it-is-gone",
     about: "answers Stop as soon as the delete was taken, while pods are left",
     breaks: &["CA-03"],
-    caught_by: &["calls/stop-waits-for-the-last-pod"],
-    broken: Broken::Adapter(|| Arc::new(AnswersBeforeItIsGone)),
+    judged_by: &["calls/stop-waits-for-the-last-pod"],
+    replaces: Replaced::Adapter(|| Arc::new(AnswersBeforeItIsGone)),
 };
 
 struct AnswersBeforeItIsGone;

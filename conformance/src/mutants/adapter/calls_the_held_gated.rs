@@ -8,14 +8,14 @@ use std::sync::Arc;
 use dispatch_adapter::{Decisions, Observed, state};
 use dispatch_contract::State;
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "calls-the-held-gated",
     about: "says of a held object that it is gated, where it is both",
     breaks: &["CA-04"],
-    caught_by: &["start-gate/held-before-open"],
-    broken: Broken::Adapter(|| Arc::new(CallsTheHeldGated)),
+    judged_by: &["start-gate/held-before-open"],
+    replaces: Replaced::Adapter(|| Arc::new(CallsTheHeldGated)),
 };
 
 struct CallsTheHeldGated;

@@ -9,14 +9,14 @@ use dispatch_adapter::{Decisions, Input, Runtime, object};
 use dispatch_contract::names;
 use serde_json::Value;
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "creates-without-the-gate",
     about: "creates objects suspended, and without dispatch's gate",
     breaks: &["SG-01"],
-    caught_by: &["start-gate/first-execution"],
-    broken: Broken::Adapter(|| Arc::new(CreatesWithoutTheGate)),
+    judged_by: &["start-gate/first-execution"],
+    replaces: Replaced::Adapter(|| Arc::new(CreatesWithoutTheGate)),
 };
 
 struct CreatesWithoutTheGate;

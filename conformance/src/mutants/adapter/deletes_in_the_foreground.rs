@@ -10,14 +10,14 @@ use dispatch_adapter::{Decisions, deletion};
 use dispatch_contract::ObjectRef;
 use kube::api::{DeleteParams, PropagationPolicy};
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "deletes-in-the-foreground",
     about: "stops an object by a deletion in the foreground",
     breaks: &["CA-03"],
-    caught_by: &["calls/stop"],
-    broken: Broken::Adapter(|| Arc::new(DeletesInTheForeground)),
+    judged_by: &["calls/stop"],
+    replaces: Replaced::Adapter(|| Arc::new(DeletesInTheForeground)),
 };
 
 struct DeletesInTheForeground;

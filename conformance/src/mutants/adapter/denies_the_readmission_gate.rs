@@ -8,14 +8,14 @@ use std::sync::Arc;
 use dispatch_adapter::{Decisions, Proofs, conclude};
 use dispatch_contract::{PreflightAnswer, ReadmissionGate};
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "denies-the-readmission-gate",
     about: "says after every preflight that there is no readmission gate, and not why",
     breaks: &["PF-03"],
-    caught_by: &["preflight/leak-while-watched"],
-    broken: Broken::Adapter(|| Arc::new(DeniesTheReadmissionGate)),
+    judged_by: &["preflight/leak-while-watched"],
+    replaces: Replaced::Adapter(|| Arc::new(DeniesTheReadmissionGate)),
 };
 
 struct DeniesTheReadmissionGate;

@@ -10,14 +10,14 @@ use dispatch_contract::names;
 use dispatch_contract::resources::TrainJob;
 use serde_json::Value;
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "drops-others-gates",
     about: "opens by deleting the gate annotation, with an administrator's gates in it",
     breaks: &["OP-01"],
-    caught_by: &["start-gate/administrators-gates"],
-    broken: Broken::Adapter(|| Arc::new(DropsOthersGates)),
+    judged_by: &["start-gate/administrators-gates"],
+    replaces: Replaced::Adapter(|| Arc::new(DropsOthersGates)),
 };
 
 struct DropsOthersGates;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use dispatch_adapter::{Decisions, Difference, differences};
 use serde_json::Value;
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 /// The field that it forgets.
 const FORGOTTEN: &str = "spec.trainer.numNodes";
@@ -16,8 +16,8 @@ pub(super) const MUTANT: Mutant = Mutant {
     name: "forgets-a-field",
     about: "reads the object back, and does not compare how many nodes it asks for",
     breaks: &["SG-03"],
-    caught_by: &["start-gate/altered-by-a-webhook"],
-    broken: Broken::Adapter(|| Arc::new(ForgetsAField)),
+    judged_by: &["start-gate/altered-by-a-webhook"],
+    replaces: Replaced::Adapter(|| Arc::new(ForgetsAField)),
 };
 
 struct ForgetsAField;

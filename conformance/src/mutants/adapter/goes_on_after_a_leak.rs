@@ -8,14 +8,14 @@ use std::sync::Arc;
 use dispatch_adapter::{Decisions, Preflight};
 use dispatch_contract::PreflightAnswer;
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "goes-on-after-a-leak",
     about: "reports that the gate leaks, and starts and opens all the same",
     breaks: &["PF-02"],
-    caught_by: &["preflight/leak-while-watched"],
-    broken: Broken::Adapter(|| Arc::new(GoesOnAfterALeak)),
+    judged_by: &["preflight/leak-while-watched"],
+    replaces: Replaced::Adapter(|| Arc::new(GoesOnAfterALeak)),
 };
 
 struct GoesOnAfterALeak;

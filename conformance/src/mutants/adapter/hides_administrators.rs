@@ -7,14 +7,14 @@ use std::sync::Arc;
 use dispatch_adapter::{Decisions, Observed, state};
 use dispatch_contract::State;
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "hides-administrators",
     about: "says that a job is queued, where an administrator's gate holds it",
     breaks: &["OP-04", "CA-04"],
-    caught_by: &["start-gate/administrators-gates"],
-    broken: Broken::Adapter(|| Arc::new(HidesAdministrators)),
+    judged_by: &["start-gate/administrators-gates"],
+    replaces: Replaced::Adapter(|| Arc::new(HidesAdministrators)),
 };
 
 struct HidesAdministrators;

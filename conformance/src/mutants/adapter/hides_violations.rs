@@ -8,14 +8,14 @@ use std::sync::Arc;
 use dispatch_adapter::{Decisions, Observed};
 use dispatch_contract::Violation;
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "hides-violations",
     about: "lists no violation in its Status",
     breaks: &["EX-04"],
-    caught_by: &["executions/check-taken-off"],
-    broken: Broken::Adapter(|| Arc::new(HidesViolations)),
+    judged_by: &["executions/check-taken-off"],
+    replaces: Replaced::Adapter(|| Arc::new(HidesViolations)),
 };
 
 struct HidesViolations;

@@ -9,14 +9,14 @@ use dispatch_adapter::{Decisions, Step, decide_hold};
 use dispatch_contract::names;
 use dispatch_contract::resources::TrainJob;
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "holds-under-one-token",
     about: "holds an object under a token that every hold has",
     breaks: &["CA-01"],
-    caught_by: &["start-gate/held-before-open"],
-    broken: Broken::Adapter(|| Arc::new(HoldsUnderOneToken)),
+    judged_by: &["start-gate/held-before-open"],
+    replaces: Replaced::Adapter(|| Arc::new(HoldsUnderOneToken)),
 };
 
 struct HoldsUnderOneToken;

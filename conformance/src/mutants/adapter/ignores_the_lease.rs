@@ -8,14 +8,14 @@ use std::sync::Arc;
 use dispatch_adapter::{Decisions, Heartbeat, Proofs, conclude};
 use dispatch_contract::PreflightAnswer;
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "ignores-the-lease",
     about: "finds the gates proved without a controller that renews its Lease",
     breaks: &["PF-04"],
-    caught_by: &["preflight/no-controller"],
-    broken: Broken::Adapter(|| Arc::new(IgnoresTheLease)),
+    judged_by: &["preflight/no-controller"],
+    replaces: Replaced::Adapter(|| Arc::new(IgnoresTheLease)),
 };
 
 struct IgnoresTheLease;

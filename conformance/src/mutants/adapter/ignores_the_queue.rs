@@ -8,14 +8,14 @@ use std::sync::Arc;
 use dispatch_adapter::{Decisions, Findings, Proofs, conclude};
 use dispatch_contract::PreflightAnswer;
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "ignores-the-queue",
     about: "finds the gates proved, though the ClusterQueue does not list the check",
     breaks: &["PF-06"],
-    caught_by: &["preflight/queue-without-the-check"],
-    broken: Broken::Adapter(|| Arc::new(IgnoresTheQueue)),
+    judged_by: &["preflight/queue-without-the-check"],
+    replaces: Replaced::Adapter(|| Arc::new(IgnoresTheQueue)),
 };
 
 struct IgnoresTheQueue;

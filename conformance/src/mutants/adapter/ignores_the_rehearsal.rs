@@ -8,14 +8,14 @@ use std::sync::Arc;
 use dispatch_adapter::{Decisions, Difference};
 use serde_json::Value;
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "ignores-the-rehearsal",
     about: "tries the create by a dry run, and does not compare its answer",
     breaks: &["SG-08"],
-    caught_by: &["start-gate/altered-in-the-rehearsal"],
-    broken: Broken::Adapter(|| Arc::new(IgnoresTheRehearsal)),
+    judged_by: &["start-gate/altered-in-the-rehearsal"],
+    replaces: Replaced::Adapter(|| Arc::new(IgnoresTheRehearsal)),
 };
 
 struct IgnoresTheRehearsal;

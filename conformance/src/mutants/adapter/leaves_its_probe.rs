@@ -11,14 +11,14 @@ use dispatch_contract::{ObjectName, ObjectRef};
 use dispatch_kubernetes::owned::Owned;
 use kube::api::DeleteParams;
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "leaves-its-probe",
     about: "does not remove the probe of its preflight",
     breaks: &["PF-05"],
-    caught_by: &["preflight/no-controller"],
-    broken: Broken::Adapter(|| Arc::new(LeavesItsProbe)),
+    judged_by: &["preflight/no-controller"],
+    replaces: Replaced::Adapter(|| Arc::new(LeavesItsProbe)),
 };
 
 struct LeavesItsProbe;

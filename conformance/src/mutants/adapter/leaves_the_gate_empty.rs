@@ -10,14 +10,14 @@ use dispatch_contract::names;
 use dispatch_contract::resources::TrainJob;
 use serde_json::{Value, json};
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "leaves-the-gate-empty",
     about: "opens the last gate by an empty value, and does not delete the key",
     breaks: &["OP-02"],
-    caught_by: &["start-gate/first-execution"],
-    broken: Broken::Adapter(|| Arc::new(LeavesTheGateEmpty)),
+    judged_by: &["start-gate/first-execution"],
+    replaces: Replaced::Adapter(|| Arc::new(LeavesTheGateEmpty)),
 };
 
 struct LeavesTheGateEmpty;

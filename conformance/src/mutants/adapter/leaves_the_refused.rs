@@ -9,14 +9,14 @@ use dispatch_adapter::{Decisions, deletion};
 use dispatch_contract::ObjectRef;
 use kube::api::DeleteParams;
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "leaves-the-refused",
     about: "refuses an object that was altered, and deletes it by a dry run only",
     breaks: &["SG-06"],
-    caught_by: &["start-gate/altered-by-a-webhook"],
-    broken: Broken::Adapter(|| Arc::new(LeavesTheRefused)),
+    judged_by: &["start-gate/altered-by-a-webhook"],
+    replaces: Replaced::Adapter(|| Arc::new(LeavesTheRefused)),
 };
 
 struct LeavesTheRefused;

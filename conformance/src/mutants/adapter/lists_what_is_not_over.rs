@@ -8,14 +8,14 @@ use std::sync::Arc;
 use dispatch_adapter::{Decisions, is_listed};
 use dispatch_contract::resources::TrainJob;
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "lists-what-is-not-over",
     about: "leaves the objects that have ended out of List",
     breaks: &["CA-08"],
-    caught_by: &["start-gate/ended-unopened"],
-    broken: Broken::Adapter(|| Arc::new(ListsWhatIsNotOver)),
+    judged_by: &["start-gate/ended-unopened"],
+    replaces: Replaced::Adapter(|| Arc::new(ListsWhatIsNotOver)),
 };
 
 struct ListsWhatIsNotOver;

@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use dispatch_adapter::{Decisions, ProbeVerdict, Sighting};
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "looks-for-pods-alone",
     about: "finds the gate proved when no pod of the probe came within ten seconds",
     breaks: &["PF-07", "PF-01"],
-    caught_by: &["preflight/gate-leak"],
-    broken: Broken::Adapter(|| Arc::new(LooksForPodsAlone)),
+    judged_by: &["preflight/gate-leak"],
+    replaces: Replaced::Adapter(|| Arc::new(LooksForPodsAlone)),
 };
 
 struct LooksForPodsAlone;

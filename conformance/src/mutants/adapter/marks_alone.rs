@@ -7,14 +7,14 @@ use std::sync::Arc;
 use dispatch_adapter::Decisions;
 use dispatch_contract::resources::Workload;
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "marks-alone",
     about: "holds an object by the mark alone, and does not deactivate its Workload",
     breaks: &["CA-01"],
-    caught_by: &["calls/hold-and-release"],
-    broken: Broken::Adapter(|| Arc::new(MarksAlone)),
+    judged_by: &["calls/hold-and-release"],
+    replaces: Replaced::Adapter(|| Arc::new(MarksAlone)),
 };
 
 struct MarksAlone;

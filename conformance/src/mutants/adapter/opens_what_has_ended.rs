@@ -8,14 +8,14 @@ use dispatch_adapter::{Decisions, Step, decide_open};
 use dispatch_contract::names;
 use dispatch_contract::resources::TrainJob;
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "opens-what-has-ended",
     about: "opens an object that ended without being opened",
     breaks: &["OP-08"],
-    caught_by: &["start-gate/ended-unopened"],
-    broken: Broken::Adapter(|| Arc::new(OpensWhatHasEnded)),
+    judged_by: &["start-gate/ended-unopened"],
+    replaces: Replaced::Adapter(|| Arc::new(OpensWhatHasEnded)),
 };
 
 struct OpensWhatHasEnded;

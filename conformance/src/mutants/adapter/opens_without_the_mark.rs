@@ -9,14 +9,14 @@ use dispatch_adapter::{Decisions, Step, decide_open};
 use dispatch_contract::names;
 use dispatch_contract::resources::TrainJob;
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "opens-without-the-mark",
     about: "opens by taking the gate away, and does not set the opened mark",
     breaks: &["OP-01"],
-    caught_by: &["start-gate/first-execution"],
-    broken: Broken::Adapter(|| Arc::new(OpensWithoutTheMark)),
+    judged_by: &["start-gate/first-execution"],
+    replaces: Replaced::Adapter(|| Arc::new(OpensWithoutTheMark)),
 };
 
 struct OpensWithoutTheMark;

@@ -8,14 +8,14 @@ use std::sync::Arc;
 use dispatch_adapter::{Decisions, Observed, state};
 use dispatch_contract::State;
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "reads-the-copy",
     about: "says whether the gate is open by the Workload's copy of it",
     breaks: &["OP-05"],
-    caught_by: &["start-gate/late-copy-of-the-gate"],
-    broken: Broken::Adapter(|| Arc::new(ReadsTheCopy)),
+    judged_by: &["start-gate/late-copy-of-the-gate"],
+    replaces: Replaced::Adapter(|| Arc::new(ReadsTheCopy)),
 };
 
 struct ReadsTheCopy;

@@ -9,14 +9,14 @@ use dispatch_adapter::{Decisions, Difference, differences};
 use dispatch_contract::names;
 use serde_json::Value;
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "refuses-others-gates",
     about: "reads the object back, and refuses it for an administrator's gates beside its own",
     breaks: &["SG-04"],
-    caught_by: &["start-gate/administrators-gates"],
-    broken: Broken::Adapter(|| Arc::new(RefusesOthersGates)),
+    judged_by: &["start-gate/administrators-gates"],
+    replaces: Replaced::Adapter(|| Arc::new(RefusesOthersGates)),
 };
 
 struct RefusesOthersGates;

@@ -9,14 +9,14 @@ use dispatch_adapter::{Decisions, Step, decide_open};
 use dispatch_contract::resources::TrainJob;
 use dispatch_contract::{CallError, ErrorKind};
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "refuses-to-open-what-is-held",
     about: "rejects an Open of a held object",
     breaks: &["OP-10"],
-    caught_by: &["start-gate/held-before-open"],
-    broken: Broken::Adapter(|| Arc::new(RefusesToOpenWhatIsHeld)),
+    judged_by: &["start-gate/held-before-open"],
+    replaces: Replaced::Adapter(|| Arc::new(RefusesToOpenWhatIsHeld)),
 };
 
 struct RefusesToOpenWhatIsHeld;

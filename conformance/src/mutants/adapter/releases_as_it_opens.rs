@@ -10,14 +10,14 @@ use dispatch_contract::names;
 use dispatch_contract::resources::TrainJob;
 use serde_json::Value;
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "releases-as-it-opens",
     about: "takes the hold away from a held object that it opens",
     breaks: &["OP-10"],
-    caught_by: &["start-gate/held-before-open"],
-    broken: Broken::Adapter(|| Arc::new(ReleasesAsItOpens)),
+    judged_by: &["start-gate/held-before-open"],
+    replaces: Replaced::Adapter(|| Arc::new(ReleasesAsItOpens)),
 };
 
 struct ReleasesAsItOpens;

@@ -9,14 +9,14 @@ use dispatch_adapter::{Decisions, Lifted, Step, decide_release};
 use dispatch_contract::names;
 use dispatch_contract::resources::{TrainJob, Workload};
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "releases-what-has-ended",
     about: "answers a Release of an object that has ended, and does not reject it",
     breaks: &["CA-07"],
-    caught_by: &["executions/ended-stays-ended"],
-    broken: Broken::Adapter(|| Arc::new(ReleasesWhatHasEnded)),
+    judged_by: &["executions/ended-stays-ended"],
+    replaces: Replaced::Adapter(|| Arc::new(ReleasesWhatHasEnded)),
 };
 
 struct ReleasesWhatHasEnded;

@@ -11,14 +11,14 @@ use dispatch_contract::names;
 use dispatch_contract::resources::TrainJob;
 use serde_json::json;
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "reorders-others-gates",
     about: "keeps the gates that it leaves in a set, and writes them back sorted",
     breaks: &["OP-01"],
-    caught_by: &["start-gate/administrators-gates"],
-    broken: Broken::Adapter(|| Arc::new(ReordersOthersGates)),
+    judged_by: &["start-gate/administrators-gates"],
+    replaces: Replaced::Adapter(|| Arc::new(ReordersOthersGates)),
 };
 
 struct ReordersOthersGates;

@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use dispatch_adapter::{Decisions, ProbeVerdict, Sighting, judge_probe};
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "stops-looking",
     about: "finds the gate proved as soon as Kueue says so, whatever the probe does afterwards",
     breaks: &["PF-01"],
-    caught_by: &["preflight/leak-while-watched"],
-    broken: Broken::Adapter(|| Arc::new(StopsLooking)),
+    judged_by: &["preflight/leak-while-watched"],
+    replaces: Replaced::Adapter(|| Arc::new(StopsLooking)),
 };
 
 struct StopsLooking;

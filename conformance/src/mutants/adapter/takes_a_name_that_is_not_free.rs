@@ -9,14 +9,14 @@ use dispatch_adapter::Decisions;
 use dispatch_contract::resources::Workload;
 use dispatch_kubernetes::owned::Owned;
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "takes-a-name-that-is-not-free",
     about: "creates an object while pods of an earlier one of the name are there",
     breaks: &["SG-07"],
-    caught_by: &["start-gate/name-used-again"],
-    broken: Broken::Adapter(|| Arc::new(TakesANameThatIsNotFree)),
+    judged_by: &["start-gate/name-used-again"],
+    replaces: Replaced::Adapter(|| Arc::new(TakesANameThatIsNotFree)),
 };
 
 struct TakesANameThatIsNotFree;

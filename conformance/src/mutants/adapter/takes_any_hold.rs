@@ -8,14 +8,14 @@ use std::sync::Arc;
 use dispatch_adapter::{Decisions, Lifted, Step, decide_release};
 use dispatch_contract::resources::{TrainJob, Workload};
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "takes-any-hold",
     about: "releases by taking away the hold that is there, whichever it read first",
     breaks: &["CA-02"],
-    caught_by: &["calls/held-anew-while-released"],
-    broken: Broken::Adapter(|| Arc::new(TakesAnyHold)),
+    judged_by: &["calls/held-anew-while-released"],
+    replaces: Replaced::Adapter(|| Arc::new(TakesAnyHold)),
 };
 
 struct TakesAnyHold;

@@ -8,14 +8,14 @@ use std::sync::Arc;
 use dispatch_adapter::{Config, Decisions};
 use dispatch_contract::{CallError, StartRequest};
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "takes-any-input",
     about: "starts a job with labels that are not the caller's to set",
     breaks: &["CA-06"],
-    caught_by: &["calls/bad-input"],
-    broken: Broken::Adapter(|| Arc::new(TakesAnyInput)),
+    judged_by: &["calls/bad-input"],
+    replaces: Replaced::Adapter(|| Arc::new(TakesAnyInput)),
 };
 
 struct TakesAnyInput;

@@ -8,14 +8,14 @@ use std::sync::Arc;
 use dispatch_adapter::Decisions;
 use dispatch_contract::resources::TrainJob;
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "takes-any-object-of-the-name",
     about: "takes an object that has the name for its own, without comparing the input",
     breaks: &["SG-07"],
-    caught_by: &["calls/adapter-restarted"],
-    broken: Broken::Adapter(|| Arc::new(TakesAnyObjectOfTheName)),
+    judged_by: &["calls/adapter-restarted"],
+    replaces: Replaced::Adapter(|| Arc::new(TakesAnyObjectOfTheName)),
 };
 
 struct TakesAnyObjectOfTheName;

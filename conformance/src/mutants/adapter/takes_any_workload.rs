@@ -8,14 +8,14 @@ use std::sync::Arc;
 use dispatch_adapter::{Decisions, WorkloadVerdict};
 use dispatch_contract::resources::Workload;
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "takes-any-workload",
     about: "waits for the object's Workload, and does not look whether it lists the check",
     breaks: &["SG-05"],
-    caught_by: &["start-gate/queue-without-the-check"],
-    broken: Broken::Adapter(|| Arc::new(TakesAnyWorkload)),
+    judged_by: &["start-gate/queue-without-the-check"],
+    replaces: Replaced::Adapter(|| Arc::new(TakesAnyWorkload)),
 };
 
 struct TakesAnyWorkload;

@@ -11,14 +11,14 @@ use dispatch_contract::names;
 use dispatch_contract::resources::TrainJob;
 use serde_json::json;
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "writes-past-the-gate",
     about: "marks an object that is open once more, unless it remembers that it opened it",
     breaks: &["OP-09"],
-    caught_by: &["start-gate/two-opens-at-once"],
-    broken: Broken::Adapter(|| Arc::new(WritesPastTheGate::default())),
+    judged_by: &["start-gate/two-opens-at-once"],
+    replaces: Replaced::Adapter(|| Arc::new(WritesPastTheGate::default())),
 };
 
 #[derive(Default)]

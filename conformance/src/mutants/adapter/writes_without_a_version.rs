@@ -8,14 +8,14 @@ use std::sync::Arc;
 use dispatch_adapter::{Decisions, Step, decide_open};
 use dispatch_contract::resources::TrainJob;
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "writes-without-a-version",
     about: "opens by a patch without a resourceVersion, over what others wrote since it read",
     breaks: &["OP-03"],
-    caught_by: &["start-gate/written-by-others-meanwhile"],
-    broken: Broken::Adapter(|| Arc::new(WritesWithoutAVersion)),
+    judged_by: &["start-gate/written-by-others-meanwhile"],
+    replaces: Replaced::Adapter(|| Arc::new(WritesWithoutAVersion)),
 };
 
 struct WritesWithoutAVersion;

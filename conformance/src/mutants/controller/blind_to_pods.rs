@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 use dispatch_admission::{Contract, Decide, Decision, Environment, Owner, Parts, Snapshot};
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "blind-to-pods",
     about: "does not look at Jobs and pods before it raises A and sets the check Ready",
     breaks: &["RG-04", "EX-02"],
-    caught_by: &["readmission/preemption-mid-execution"],
-    broken: Broken::Controller(parts),
+    judged_by: &["readmission/preemption-mid-execution"],
+    replaces: Replaced::Controller(parts),
 };
 
 fn parts(environment: &Environment) -> Parts {

@@ -17,14 +17,14 @@ use kube::api::{Patch, PatchParams};
 use kube::{Api, Client, ResourceExt};
 use serde_json::json;
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "count-alone",
     about: "raises the count of the TrainJob, and not the annotation of its pods",
     breaks: &["RG-05"],
-    caught_by: &["start-gate/first-execution"],
-    broken: Broken::Controller(parts),
+    judged_by: &["start-gate/first-execution"],
+    replaces: Replaced::Controller(parts),
 };
 
 fn parts(environment: &Environment) -> Parts {

@@ -8,14 +8,14 @@ use std::sync::Arc;
 use dispatch_admission::{Contract, Decide, Decision, Environment, Owner, Parts, Snapshot};
 use k8s_openapi::api::core::v1::Pod;
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "counts-running-pods",
     about: "waits for pods that are Running, and for no Terminating or unscheduled one",
     breaks: &["RG-04", "EX-02"],
-    caught_by: &["readmission/preemption-mid-execution"],
-    broken: Broken::Controller(parts),
+    judged_by: &["readmission/preemption-mid-execution"],
+    replaces: Replaced::Controller(parts),
 };
 
 fn parts(environment: &Environment) -> Parts {

@@ -9,14 +9,14 @@ use std::sync::Arc;
 use dispatch_admission::{Contract, Decide, Decision, Environment, Object, Parts, Snapshot};
 use dispatch_contract::resources::CheckState;
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "deaf-to-eviction",
     about: "acts while Evicted is True: it sets the check that Kueue has just reset Ready again",
     breaks: &["RG-01"],
-    caught_by: &["readmission/eviction-window"],
-    broken: Broken::Controller(parts),
+    judged_by: &["readmission/eviction-window"],
+    replaces: Replaced::Controller(parts),
 };
 
 fn parts(environment: &Environment) -> Parts {

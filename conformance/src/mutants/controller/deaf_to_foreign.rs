@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use dispatch_admission::{Contract, Decide, Decision, Environment, Parts, Snapshot, Standstill};
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "deaf-to-foreign",
     about: "leaves the check of a Workload alone that is not dispatch's",
     breaks: &["RG-02"],
-    caught_by: &["readmission/foreign-workload"],
-    broken: Broken::Controller(parts),
+    judged_by: &["readmission/foreign-workload"],
+    replaces: Replaced::Controller(parts),
 };
 
 fn parts(environment: &Environment) -> Parts {

@@ -15,14 +15,14 @@ use kube::api::{Patch, PatchParams};
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "drops-others-checks",
     about: "sets the check Ready by a JSON merge patch of the list that carries its own alone",
     breaks: &["RG-11"],
-    caught_by: &["readmission/foreign-check"],
-    broken: Broken::Controller(parts),
+    judged_by: &["readmission/foreign-check"],
+    replaces: Replaced::Controller(parts),
 };
 
 fn parts(environment: &Environment) -> Parts {

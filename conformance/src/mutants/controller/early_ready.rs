@@ -16,14 +16,14 @@ use futures::future::BoxFuture;
 use kube::{Api, Client};
 
 use super::reader::{Differs, Reader};
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "early-ready",
     about: "raises A and sets the check Ready before quota is reserved",
     breaks: &["RG-08"],
-    caught_by: &["readmission/queued-behind-another"],
-    broken: Broken::Controller(parts),
+    judged_by: &["readmission/queued-behind-another"],
+    replaces: Replaced::Controller(parts),
 };
 
 fn parts(environment: &Environment) -> Parts {

@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use dispatch_admission::{Contract, Decide, Decision, Environment, Object, Parts, Raise, Snapshot};
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "follows-the-count-down",
     about: "raises A by one from the count alone, and from 0 where there is none",
     breaks: &["RG-13"],
-    caught_by: &["readmission/count-lowered", "readmission/count-removed"],
-    broken: Broken::Controller(parts),
+    judged_by: &["readmission/count-lowered", "readmission/count-removed"],
+    replaces: Replaced::Controller(parts),
 };
 
 fn parts(environment: &Environment) -> Parts {

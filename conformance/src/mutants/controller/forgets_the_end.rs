@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use dispatch_admission::{Contract, Decide, Decision, Environment, Parts, Snapshot, Standstill};
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "forgets-the-end",
     about: "does not suspend and mark an object that ended",
     breaks: &["CA-07"],
-    caught_by: &["executions/ended-stays-ended"],
-    broken: Broken::Controller(parts),
+    judged_by: &["executions/ended-stays-ended"],
+    replaces: Replaced::Controller(parts),
 };
 
 fn parts(environment: &Environment) -> Parts {

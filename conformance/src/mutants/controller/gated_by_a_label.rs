@@ -9,14 +9,14 @@ use dispatch_admission::{Contract, Decide, Decision, Environment, Owner, Parts, 
 use dispatch_contract::names;
 use kube::ResourceExt;
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "gated-by-a-label",
     about: "takes an object for opened that has no label that says gated",
     breaks: &["RG-12"],
-    caught_by: &["start-gate/gate-annotation-deleted"],
-    broken: Broken::Controller(parts),
+    judged_by: &["start-gate/gate-annotation-deleted"],
+    replaces: Replaced::Controller(parts),
 };
 
 /// What it goes by.

@@ -12,14 +12,14 @@ use dispatch_kubernetes::request::RequestError;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "ignores-takeover",
     about: "sets the check Ready right after the raise, before the JobSet carries A",
     breaks: &["RG-17"],
-    caught_by: &["readmission/late-apply"],
-    broken: Broken::Controller(parts),
+    judged_by: &["readmission/late-apply"],
+    replaces: Replaced::Controller(parts),
 };
 
 fn parts(environment: &Environment) -> Parts {

@@ -9,14 +9,14 @@ use dispatch_admission::{Contract, Decide, Decision, Environment, Owner, Parts, 
 use dispatch_contract::names;
 use kube::ResourceExt;
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "ignores-the-hold",
     about: "sets the check Ready while the TrainJob carries the hold mark",
     breaks: &["RG-16"],
-    caught_by: &["calls/workload-deleted-while-held"],
-    broken: Broken::Controller(parts),
+    judged_by: &["calls/workload-deleted-while-held"],
+    replaces: Replaced::Controller(parts),
 };
 
 fn parts(environment: &Environment) -> Parts {

@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use dispatch_admission::{Contract, Decide, Decision, Environment, Owner, Parts, Snapshot};
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "ignores-the-runtime",
     about: "sets the check Ready though the runtime was edited since Start",
     breaks: &["SG-09"],
-    caught_by: &["readmission/runtime-relabelled"],
-    broken: Broken::Controller(parts),
+    judged_by: &["readmission/runtime-relabelled"],
+    replaces: Replaced::Controller(parts),
 };
 
 fn parts(environment: &Environment) -> Parts {

@@ -15,14 +15,14 @@ use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use tokio::task::block_in_place;
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "inactive-on-exit",
     about: "sets its AdmissionChecks inactive when it is asked to stop",
     breaks: &["RG-10"],
-    caught_by: &["readmission/controller-down"],
-    broken: Broken::Controller(parts),
+    judged_by: &["readmission/controller-down"],
+    replaces: Replaced::Controller(parts),
 };
 
 fn parts(environment: &Environment) -> Parts {

@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use dispatch_admission::{Contract, Decide, Decision, Environment, Parts, Snapshot, Standstill};
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "leaves-ready-banked",
     about: "leaves the check Ready on a Workload that has lost its quota",
     breaks: &["RG-18"],
-    caught_by: &["readmission/ready-banked"],
-    broken: Broken::Controller(parts),
+    judged_by: &["readmission/ready-banked"],
+    replaces: Replaced::Controller(parts),
 };
 
 fn parts(environment: &Environment) -> Parts {

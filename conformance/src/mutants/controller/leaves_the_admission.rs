@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use dispatch_admission::{Contract, Decide, Decision, Environment, Parts, Snapshot, Standstill};
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "leaves-the-admission",
     about: "suspends and marks a failed TrainJob, and leaves it admitted for Kueue to start again",
     breaks: &["CA-07"],
-    caught_by: &["executions/ended-before-kueue-saw-it"],
-    broken: Broken::Controller(parts),
+    judged_by: &["executions/ended-before-kueue-saw-it"],
+    replaces: Replaced::Controller(parts),
 };
 
 fn parts(environment: &Environment) -> Parts {

@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use dispatch_admission::{Contract, Decide, Decision, Environment, Parts, Snapshot, Standstill};
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "leaves-wrong-pods",
     about: "does not set the check to Retry when a pod of an admitted object carries another A",
     breaks: &["EX-05"],
-    caught_by: &["executions/late-pod"],
-    broken: Broken::Controller(parts),
+    judged_by: &["executions/late-pod"],
+    replaces: Replaced::Controller(parts),
 };
 
 fn parts(environment: &Environment) -> Parts {

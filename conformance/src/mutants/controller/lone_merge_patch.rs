@@ -17,14 +17,14 @@ use futures::future::BoxFuture;
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Client, ResourceExt};
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "lone-merge-patch",
     about: "raises A with a JSON merge patch that carries dispatch's runtime patch alone",
     breaks: &["RG-05"],
-    caught_by: &["start-gate/first-execution", "readmission/preemption-mid-execution"],
-    broken: Broken::Controller(parts),
+    judged_by: &["start-gate/first-execution", "readmission/preemption-mid-execution"],
+    replaces: Replaced::Controller(parts),
 };
 
 fn parts(environment: &Environment) -> Parts {

@@ -16,14 +16,14 @@ use futures::future::BoxFuture;
 use kube::{Api, Client};
 
 use super::reader::{Differs, Reader};
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "matches-by-name",
     about: "takes the TrainJob that has the name of a Workload's owner for that owner",
     breaks: &["RG-03"],
-    caught_by: &["readmission/queue-label-removed"],
-    broken: Broken::Controller(parts),
+    judged_by: &["readmission/queue-label-removed"],
+    replaces: Replaced::Controller(parts),
 };
 
 fn parts(environment: &Environment) -> Parts {

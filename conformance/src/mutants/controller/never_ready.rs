@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use dispatch_admission::{Contract, Decide, Decision, Environment, Parts, Snapshot, Standstill};
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "never-ready",
     about: "leaves the check Pending when nothing is left to wait for",
     breaks: &["RG-15"],
-    caught_by: &["start-gate/first-execution"],
-    broken: Broken::Controller(parts),
+    judged_by: &["start-gate/first-execution"],
+    replaces: Replaced::Controller(parts),
 };
 
 fn parts(environment: &Environment) -> Parts {

@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use dispatch_admission::{Contract, Decide, Decision, Environment, Parts, Snapshot};
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "raises-once",
     about: "takes a count above 0 for a raise that was made, and sets the check Ready",
     breaks: &["RG-05", "EX-01"],
-    caught_by: &["readmission/preemption-mid-execution"],
-    broken: Broken::Controller(parts),
+    judged_by: &["readmission/preemption-mid-execution"],
+    replaces: Replaced::Controller(parts),
 };
 
 fn parts(environment: &Environment) -> Parts {

@@ -24,14 +24,14 @@ use serde::de::DeserializeOwned;
 use tokio::sync::Mutex;
 
 use super::reader::{Differs, Reader};
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "reads-from-a-cache",
     about: "reads Jobs and pods from a cache, which shows what its watches have delivered",
     breaks: &["RG-04", "EX-02"],
-    caught_by: &["readmission/stale-caches"],
-    broken: Broken::Controller(parts),
+    judged_by: &["readmission/stale-caches"],
+    replaces: Replaced::Controller(parts),
 };
 
 fn parts(environment: &Environment) -> Parts {

@@ -12,14 +12,14 @@ use dispatch_kubernetes::request::RequestError;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "ready-before-raise",
     about: "sets the check Ready first, and raises A then",
     breaks: &["RG-05"],
-    caught_by: &["start-gate/first-execution"],
-    broken: Broken::Controller(parts),
+    judged_by: &["start-gate/first-execution"],
+    replaces: Replaced::Controller(parts),
 };
 
 fn parts(environment: &Environment) -> Parts {

@@ -15,14 +15,14 @@ use kube::api::{Patch, PatchParams};
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "ready-without-a-version",
     about: "sets the check Ready by a write that carries no resourceVersion",
     breaks: &["RG-06"],
-    caught_by: &["readmission/frozen-before-ready", "readmission/stalled-leader-stale-ready"],
-    broken: Broken::Controller(parts),
+    judged_by: &["readmission/frozen-before-ready", "readmission/stalled-leader-stale-ready"],
+    replaces: Replaced::Controller(parts),
 };
 
 fn parts(environment: &Environment) -> Parts {

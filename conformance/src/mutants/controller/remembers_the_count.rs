@@ -9,14 +9,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use dispatch_admission::{Contract, Decide, Decision, Environment, Parts, Snapshot};
 use dispatch_contract::AdmissionCount;
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "remembers-the-count",
     about: "raises A from what it last wrote itself, whoever has led meanwhile",
     breaks: &["RG-07", "RG-05", "EX-01"],
-    caught_by: &["readmission/leaders-in-turn"],
-    broken: Broken::Controller(parts),
+    judged_by: &["readmission/leaders-in-turn"],
+    replaces: Replaced::Controller(parts),
 };
 
 fn parts(environment: &Environment) -> Parts {

@@ -9,14 +9,14 @@ use dispatch_admission::{Contract, Decide, Decision, Environment, Object, Parts,
 use dispatch_contract::{AdmissionCount, names};
 use dispatch_kubernetes::raise;
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "resumes-the-raise",
     about: "sets the check Ready after a raise that it finds, and does not raise again",
     breaks: &["RG-09"],
-    caught_by: &["readmission/crash-between-raise-and-ready"],
-    broken: Broken::Controller(parts),
+    judged_by: &["readmission/crash-between-raise-and-ready"],
+    replaces: Replaced::Controller(parts),
 };
 
 fn parts(environment: &Environment) -> Parts {

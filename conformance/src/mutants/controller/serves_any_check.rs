@@ -12,14 +12,14 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 
 use super::reader::{Differs, Reader};
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "serves-any-check",
     about: "sets every check of a Workload Ready, also one that names another controller",
     breaks: &["RG-14"],
-    caught_by: &["readmission/foreign-check"],
-    broken: Broken::Controller(parts),
+    judged_by: &["readmission/foreign-check"],
+    replaces: Replaced::Controller(parts),
 };
 
 fn parts(environment: &Environment) -> Parts {

@@ -9,14 +9,14 @@ use dispatch_admission::{
     Contract, Decide, Decision, Environment, Parts, Snapshot, Standstill, WaitReason,
 };
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "silent-about-pods",
     about: "waits for the last pod without naming it in the check's message",
     breaks: &["RG-04"],
-    caught_by: &["readmission/preemption-mid-execution"],
-    broken: Broken::Controller(parts),
+    judged_by: &["readmission/preemption-mid-execution"],
+    replaces: Replaced::Controller(parts),
 };
 
 fn parts(environment: &Environment) -> Parts {

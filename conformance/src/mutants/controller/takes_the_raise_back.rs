@@ -18,14 +18,14 @@ use kube::api::{Patch, PatchParams};
 use kube::{Api, Client, ResourceExt};
 use serde_json::Value;
 
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "takes-the-raise-back",
     about: "lowers A again when its Ready was refused",
     breaks: &["EX-03"],
-    caught_by: &["readmission/frozen-before-ready"],
-    broken: Broken::Controller(parts),
+    judged_by: &["readmission/frozen-before-ready"],
+    replaces: Replaced::Controller(parts),
 };
 
 fn parts(environment: &Environment) -> Parts {

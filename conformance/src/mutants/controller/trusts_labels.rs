@@ -18,14 +18,14 @@ use futures::future::BoxFuture;
 use kube::{Api, Client, ResourceExt};
 
 use super::reader::{Differs, Reader};
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "trusts-labels",
     about: "takes a TrainJob with dispatch's label for dispatch's, and raises A in it",
     breaks: &["RG-03"],
-    caught_by: &["readmission/foreign-workload"],
-    broken: Broken::Controller(parts),
+    judged_by: &["readmission/foreign-workload"],
+    replaces: Replaced::Controller(parts),
 };
 
 fn parts(environment: &Environment) -> Parts {

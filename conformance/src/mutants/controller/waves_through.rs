@@ -16,14 +16,14 @@ use futures::future::BoxFuture;
 use kube::{Api, Client};
 
 use super::reader::{Differs, Reader};
-use crate::mutants::{Broken, Mutant};
+use crate::mutants::{Mutant, Replaced};
 
 pub(super) const MUTANT: Mutant = Mutant {
     name: "waves-through",
     about: "takes a Workload whose owner cannot be read for somebody else's, and lets it pass",
     breaks: &["RG-03"],
-    caught_by: &["readmission/owner-unreadable"],
-    broken: Broken::Controller(parts),
+    judged_by: &["readmission/owner-unreadable"],
+    replaces: Replaced::Controller(parts),
 };
 
 fn parts(environment: &Environment) -> Parts {
