@@ -54,56 +54,61 @@ impl Adapter {
     pub async fn start(&self, request: &StartRequest) -> Result<StartAnswer, CallError> {
         self.is_supported()?;
         self.is_proved("Start")?;
-        start::start(self, request).await
+        self.tell(start::start(self, request).await)
     }
 
     /// Opens an object's gate, once; a repeat writes nothing (OP-01 to OP-10).
     pub async fn open(&self, object: &ObjectRef) -> Result<(), CallError> {
         self.is_supported()?;
         self.is_proved("Open")?;
-        open::open(self, object).await
+        self.tell(open::open(self, object).await)
     }
 
     /// What state an object is in, and what contradicts the contract (CA-04, EX-04, EX-05). An
     /// object that is gone has a state too.
     pub async fn status(&self, object: &ObjectRef) -> Result<StatusAnswer, CallError> {
         self.is_supported()?;
-        status::status(self, object).await
+        self.tell(status::status(self, object).await)
     }
 
     /// Holds an object: it is marked, and its Workload deactivated (CA-01).
     pub async fn hold(&self, object: &ObjectRef) -> Result<(), CallError> {
         self.is_supported()?;
-        hold::hold(self, object).await
+        self.tell(hold::hold(self, object).await)
     }
 
     /// Takes the hold away that it finds, and sets the object going (CA-02).
     pub async fn release(&self, object: &ObjectRef) -> Result<ReleaseAnswer, CallError> {
         self.is_supported()?;
         self.is_proved("Release")?;
-        release::release(self, object).await
+        self.tell(release::release(self, object).await)
     }
 
     /// Deletes an object, and waits until no pod of it is left (CA-03).
     pub async fn stop(&self, object: &ObjectRef) -> Result<StopAnswer, CallError> {
         self.is_supported()?;
-        stop::stop(self, object).await
+        self.tell(stop::stop(self, object).await)
     }
 
     /// Every object of dispatch in the namespace, probes excepted (CA-08). Whether a controller
     /// that is waited for lives is told by [`Adapter::status`] alone, since it takes a while to see.
     pub async fn list(&self) -> Result<Vec<ListEntry>, CallError> {
         self.is_supported()?;
-        list::list(self).await
+        self.tell(list::list(self).await)
     }
 
     /// Proves that the gates hold (PF-01 to PF-07). Until it has, and when it fails, the adapter is
     /// observe-only. Takes [`crate::PROBE_WINDOW`] and a little more.
     pub async fn preflight(&self) -> Result<PreflightAnswer, CallError> {
         self.is_supported()?;
-        let answer = preflight::preflight(self).await?;
+        let answer = self.tell(preflight::preflight(self).await)?;
         self.remember(&answer);
         Ok(answer)
+    }
+
+    /// What the caller is told of how a call ended.
+    fn tell<T>(&self, ended: Result<T, CallError>) -> Result<T, CallError> {
+        ended.map_err(|failed| self.decisions.told(failed))
     }
 
     /// Keeps what preflight said. An adapter whose gate was proved goes on when only the controller

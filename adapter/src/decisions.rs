@@ -37,6 +37,12 @@ pub trait Decisions: Send + Sync {
         start::object(namespace, input, runtime)
     }
 
+    /// What the caller is told of a call that failed: of an outcome that nobody knows that it is one
+    /// (CA-05), of a right that is missing its name (RT-02).
+    fn told(&self, failed: CallError) -> CallError {
+        failed
+    }
+
     /// Where the answer to the dry run differs from what Start is about to write (SG-08).
     fn rehearsed(&self, written: &Value, answer: &Value) -> Vec<Difference> {
         start::differences(written, answer)

@@ -5,11 +5,13 @@ mod answers_before_it_is_gone;
 mod calls_the_held_gated;
 mod creates_without_the_gate;
 mod deletes_in_the_foreground;
+mod denies_not_knowing;
 mod denies_the_readmission_gate;
 mod drops_others_gates;
 mod forgets_a_field;
 mod goes_on_after_a_leak;
 mod hides_administrators;
+mod hides_the_right;
 mod hides_violations;
 mod holds_under_one_token;
 mod ignores_the_lease;
@@ -46,11 +48,13 @@ pub(super) const MUTANTS: &[Mutant] = &[
     calls_the_held_gated::MUTANT,
     creates_without_the_gate::MUTANT,
     deletes_in_the_foreground::MUTANT,
+    denies_not_knowing::MUTANT,
     denies_the_readmission_gate::MUTANT,
     drops_others_gates::MUTANT,
     forgets_a_field::MUTANT,
     goes_on_after_a_leak::MUTANT,
     hides_administrators::MUTANT,
+    hides_the_right::MUTANT,
     hides_violations::MUTANT,
     holds_under_one_token::MUTANT,
     ignores_the_lease::MUTANT,

@@ -19,6 +19,7 @@ mod leaves_ready_banked;
 mod leaves_the_admission;
 mod leaves_wrong_pods;
 mod lone_merge_patch;
+mod looks_at_nodes;
 mod matches_by_name;
 mod never_ready;
 mod raises_once;
@@ -56,6 +57,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     leaves_the_admission::MUTANT,
     leaves_wrong_pods::MUTANT,
     lone_merge_patch::MUTANT,
+    looks_at_nodes::MUTANT,
     matches_by_name::MUTANT,
     never_ready::MUTANT,
     raises_once::MUTANT,
