@@ -41,6 +41,9 @@ pub(super) struct Arguments {
     /// by one.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=32))]
     parallel: Option<u8>,
+    /// Leave the reference out, where it has just been judged by the whole suite.
+    #[arg(long)]
+    without_reference: bool,
 }
 
 /// What was asked for, once everything about it was found to be possible.
@@ -50,6 +53,7 @@ struct Asked {
     scenarios: Vec<Arc<Scenario>>,
     results: PathBuf,
     at_once: usize,
+    with_reference: bool,
 }
 
 /// Runs the command.
@@ -99,7 +103,8 @@ fn ask(arguments: Arguments) -> Result<Asked, ExitCode> {
     writable(&results)?;
     let scenarios = scenarios.into_iter().map(Arc::new).collect();
     let at_once = play::at_once(arguments.parallel);
-    Ok(Asked { run, wanted, scenarios, results, at_once })
+    let with_reference = !arguments.without_reference;
+    Ok(Asked { run, wanted, scenarios, results, at_once, with_reference })
 }
 
 fn first_line(asked: &Asked, host: &dyn Host) -> String {
@@ -107,10 +112,10 @@ fn first_line(asked: &Asked, host: &dyn Host) -> String {
     let permitted = asked.wanted.iter().filter(|mutant| mutant.is_permitted()).count();
     let broken = asked.wanted.len() - permitted;
     let permitted = if permitted > 0 { format!(", {permitted} permitted") } else { String::new() };
+    let reference = if asked.with_reference { " and the reference" } else { "" };
     let at_once = asked.at_once;
     format!(
-        "{broken} broken subjects{permitted} and the reference on {cluster} ({versions}), {at_once} \
-         at a time"
+        "{broken} broken subjects{permitted}{reference} on {cluster} ({versions}), {at_once} at a time"
     )
 }
 
@@ -194,7 +199,8 @@ impl Console {
             caught: false,
             told: false,
         };
-        let subjects = [None].into_iter().chain(asked.wanted.iter().copied().map(Some));
+        let reference = asked.with_reference.then_some(None);
+        let subjects = reference.into_iter().chain(asked.wanted.iter().copied().map(Some));
         let trials: Vec<_> = subjects.map(trial).collect();
         let names = asked.wanted.iter().map(|mutant| mutant.name.len());
         let width = names.max().unwrap_or_default().max(report::REFERENCE.len());

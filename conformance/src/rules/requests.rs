@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use serde_json::{Value, json};
+
 use crate::history::{
     Begin, Call, Ending, Exchange, History, Kind, Mode, Role, Subject, Trail, Version,
 };
@@ -154,7 +156,8 @@ impl<'a> Requests<'a> {
     }
 
     /// The version that a write made. A write that changes nothing is answered with the version
-    /// there was: it carries that itself, or the version was known before the write was sent on.
+    /// there is: it carries that itself, the version was known before the write was sent on, or it
+    /// differs from the one before it in another part than the write can reach.
     fn version_made(&self, exchange: &Exchange) -> Option<u64> {
         let order = exchange.answered_order()?;
         let changes = matches!(exchange.request.verb.as_str(), "create" | "update" | "patch");
@@ -163,7 +166,21 @@ impl<'a> Requests<'a> {
         }
         let sent = exchange.sent.as_ref().map_or(exchange.seq, |sent| sent.seq);
         let carried = exchange.request.precondition() == Some(order.to_string().as_str());
-        (!carried && self.latest(sent) < order).then_some(order)
+        let late = self.latest(sent) < order;
+        (!carried && late && self.reaches_what_changed(exchange, order)).then_some(order)
+    }
+
+    /// Whether a write is to the part of its object, the status or the rest, in which a version
+    /// differs from the one before it; also where that is not known.
+    fn reaches_what_changed(&self, exchange: &Exchange, order: u64) -> bool {
+        let uid = exchange.ended.as_ref().and_then(|ended| ended.end.uid.as_deref());
+        let Some(trail) = uid.and_then(|uid| self.history.object(uid)) else { return true };
+        let Some((before, after)) = trail.changes().find(|(_, after)| after.order == order) else {
+            return true;
+        };
+        let of_status = exchange.request.subresource.as_deref() == Some("status");
+        let part = |version| self.history.raw(version).map(|object| part(object, of_status));
+        part(before) != part(after)
     }
 
     /// Whether any request of this role is in the history.
@@ -368,6 +385,22 @@ impl<'a> Requests<'a> {
     }
 }
 
+/// The part of an object that writes to its status can change, or the part that others can.
+fn part(object: &Value, of_status: bool) -> Value {
+    let entries = object["metadata"]["managedFields"].as_array().into_iter().flatten();
+    let owners: Vec<_> =
+        entries.filter(|entry| (entry["subresource"] == "status") == of_status).collect();
+    if of_status {
+        return json!({ "status": object["status"], "owners": owners });
+    }
+    let mut rest = object.clone();
+    rest["status"] = Value::Null;
+    for of_server in ["managedFields", "resourceVersion", "generation"] {
+        rest["metadata"][of_server] = Value::Null;
+    }
+    json!({ "rest": rest, "owners": owners })
+}
+
 /// Whether a write was sent on, and no answer says which version it made, or that it made none.
 fn is_unsettled(exchange: &Exchange) -> bool {
     let changes = matches!(exchange.request.verb.as_str(), "create" | "update" | "patch");
@@ -439,8 +472,6 @@ fn known(history: &History) -> Vec<(u64, u64)> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
     use crate::history::Verb;
     use crate::history::told::{ADAPTER, CONTROLLER, NAME, SECOND, Told, UID, ask};
@@ -472,6 +503,18 @@ mod tests {
         let history = told.sent().answered().history();
         let last = workload(&history).versions().last().unwrap().order;
         assert!(requests(&history).that_made(Kind::Workload, last).is_none());
+    }
+
+    #[test]
+    fn a_write_to_another_part_does_not_make_the_version_that_answers_it() {
+        let mut told = Told::kueue();
+        told.waits();
+        let of_status = ask(SECOND, "patch", Kind::TrainJob, NAME).on_status();
+        let first = told.request(of_status.with(json!({}))).sent().latest_request();
+        let history = told.raises_by(CONTROLLER, 1).back_to(first).answered().history();
+        let last = history.object(UID).unwrap().versions().last().unwrap().order;
+        let made = requests(&history).that_made(Kind::TrainJob, last).unwrap();
+        assert_eq!(made.request.from, CONTROLLER);
     }
 
     #[test]

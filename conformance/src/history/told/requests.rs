@@ -72,6 +72,18 @@ impl Told {
         self.tell(None, What::Request(Box::new(request)))
     }
 
+    /// The number of the latest request.
+    pub(crate) fn latest_request(&self) -> u64 {
+        self.request
+    }
+
+    /// What follows is about an earlier request, to the same object; no further request can be told
+    /// after it.
+    pub(crate) fn back_to(&mut self, request: u64) -> &mut Self {
+        self.request = request;
+        self
+    }
+
     pub(crate) fn sent(&mut self) -> &mut Self {
         self.sent_as(None)
     }
