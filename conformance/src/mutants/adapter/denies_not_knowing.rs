@@ -14,7 +14,7 @@ pub(super) const MUTANT: Mutant = Mutant {
     name: "denies-not-knowing",
     about: "answers `unavailable`, nothing was done, when it cannot know what was done",
     breaks: &["CA-05"],
-    judged_by: &["calls/lost-on-the-way"],
+    judged_by: &["calls/lost-and-unread"],
     replaces: Replaced::Adapter(|| Arc::new(DeniesNotKnowing)),
 };
 
