@@ -126,7 +126,7 @@ impl Adapter {
     fn is_proved(&self, call: &str) -> Result<(), CallError> {
         let proof = self.proof.lock().unwrap_or_else(PoisonError::into_inner);
         let policy = self.config.preflight;
-        let Some(why) = self.decisions.observe_only(proof.as_ref(), policy) else {
+        let Some(why) = self.decisions.observe_only(call, proof.as_ref(), policy) else {
             if proof.is_none() && policy == Preflight::Assumed {
                 tracing::warn!("{call}: preflight is assumed, nobody proved that the gate holds");
             }

@@ -17,8 +17,14 @@ use crate::{Config, Preflight, hold, list, open, preflight, release, start, stat
 /// What an adapter decides. Every method is the contract's decision unless it is replaced, so that
 /// somebody who wants to see what a broken adapter does replaces exactly one.
 pub trait Decisions: Send + Sync {
-    /// Whether an adapter may only observe, after its last preflight, and why (PF-02).
-    fn observe_only(&self, last: Option<&PreflightAnswer>, policy: Preflight) -> Option<String> {
+    /// Whether an adapter may only observe, after its last preflight, when it is asked for a call
+    /// that starts something: Start, Open or Release; and why (PF-02).
+    fn observe_only(
+        &self,
+        _call: &str,
+        last: Option<&PreflightAnswer>,
+        policy: Preflight,
+    ) -> Option<String> {
         preflight::observe_only(last, policy)
     }
 

@@ -138,7 +138,7 @@ mod tests {
                 assert!(rule.parse::<dispatch_contract::rules::RuleId>().is_ok(), "{rule}");
             }
             for scenario in mutant.judged_by {
-                let file = format!("{}/../scenarios/{scenario}.yaml", env!("CARGO_MANIFEST_DIR"));
+                let file = format!("../scenarios/{scenario}.yaml");
                 assert!(std::path::Path::new(&file).exists(), "{file}");
             }
         }

@@ -7,6 +7,7 @@
 
 mod api;
 mod case;
+mod cases;
 mod error;
 mod explain;
 mod fixture;
@@ -31,7 +32,8 @@ use std::sync::Arc;
 
 use dispatch_contract::{Clock, OsEntropy, SystemClock};
 
-pub use case::{Case, cases};
+pub use case::Case;
+pub use cases::cases;
 pub use error::RunError;
 pub use host::{Claim, Frozen, Host, HostError, Led};
 pub use interrupt::{Interruption, Interrupts};

@@ -24,8 +24,7 @@ mod tests {
 
     /// The lines of the conversation in the documentation that one side says.
     fn said_by(arrow: &str) -> Vec<String> {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/driver-protocol.md");
-        let text = std::fs::read_to_string(path).unwrap();
+        let text = include_str!("../../docs/driver-protocol.md");
         let lines = text.lines().filter_map(|line| line.strip_prefix(arrow));
         lines.map(|line| line.trim().to_owned()).collect()
     }
@@ -59,8 +58,7 @@ mod tests {
 
     #[test]
     fn the_documentation_names_every_method_key_and_kind() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/driver-protocol.md");
-        let text = std::fs::read_to_string(path).unwrap();
+        let text = include_str!("../../docs/driver-protocol.md");
         let mut config = Config::kueue("n", "q", "c");
         config.kubeconfig = Some("/kubeconfig".into());
         let config = serde_json::to_value(config).unwrap();

@@ -160,7 +160,7 @@ fn local_queue() -> LocalQueue {
 
 /// The folder of a Go module that `ci/control-plane` pins.
 fn module(folder: &str, module: &str) -> PathBuf {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ci/control-plane").join(folder);
+    let directory = Path::new("../ci/control-plane").join(folder);
     let output = Command::new("go")
         .args(["mod", "download", "-json", module])
         .current_dir(&directory)

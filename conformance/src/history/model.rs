@@ -137,9 +137,10 @@ impl History {
                 self.jobs.insert(named.job.clone(), named.clone());
             }
             What::Gap(gap) => {
-                // It is noticed late: what is missing may be anything since the kind's last version.
-                let last = gap.kind.and_then(|kind| self.last_of_kind.get(&kind));
-                self.add_gap_since(last.map_or(0, |last| last + 1), seq, gap.clone());
+                // It is noticed late: what is missing of a kind may be anything since its last version.
+                let last = |kind| self.last_of_kind.get(&kind).map_or(0, |last| last + 1);
+                let place = gap.kind.map_or(self.events.len(), last);
+                self.add_gap_since(place, seq, gap.clone());
             }
             What::CallInvoked(invoked) => {
                 self.call_places.insert(invoked.call, self.calls.len());

@@ -28,6 +28,7 @@ mod opens_without_the_mark;
 mod reads_the_copy;
 mod refuses_others_gates;
 mod refuses_to_open_what_is_held;
+mod releases_all_the_same;
 mod releases_as_it_opens;
 mod releases_what_has_ended;
 mod reorders_others_gates;
@@ -71,6 +72,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     reads_the_copy::MUTANT,
     refuses_others_gates::MUTANT,
     refuses_to_open_what_is_held::MUTANT,
+    releases_all_the_same::MUTANT,
     releases_as_it_opens::MUTANT,
     releases_what_has_ended::MUTANT,
     reorders_others_gates::MUTANT,

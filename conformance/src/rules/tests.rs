@@ -164,6 +164,13 @@ fn what_was_broken_before_a_gap_stays_broken() {
 }
 
 #[test]
+fn what_was_broken_before_a_gap_of_the_whole_record_stays_broken() {
+    let mut told = Told::kueue();
+    told.waits().sets("Ready").seconds(4).controller(SubjectChange::Ready).gap(None);
+    assert_verdict("RG-05", &told.history(), "fail: check dispatch-check");
+}
+
+#[test]
 fn an_empty_history_is_inconclusive() {
     assert_verdict("RG-01", &History::default(), "inconclusive: the history is empty");
 }

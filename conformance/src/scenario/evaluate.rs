@@ -286,7 +286,10 @@ impl<'a> At<'a> {
         let of_number = trails.filter(|(_, nth)| fact.nth.is_none_or(|asked| asked == *nth));
         self.any_is(of_number.map(|(trail, _)| trail), |version| {
             let jobset = version.jobset();
-            jobset.is_some_and(|jobset| agrees(fact.suspended, jobset.is_suspended()))
+            jobset.is_some_and(|jobset| {
+                agrees(fact.suspended, jobset.is_suspended())
+                    && agrees(fact.active, jobset.has_active_jobs())
+            })
         })
     }
 

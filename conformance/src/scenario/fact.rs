@@ -154,6 +154,8 @@ pub struct JobSetFact {
     pub nth: Option<u32>,
     /// Whether `spec.suspend` is true.
     pub suspended: Option<bool>,
+    /// Whether its status counts an active Job: one whose controller has told of its pods.
+    pub active: Option<bool>,
 }
 
 /// What is asked of a running job.

@@ -9,7 +9,7 @@ use super::load::options;
 use super::*;
 
 fn read(path: &Path) -> (String, String) {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios").canonicalize().unwrap();
+    let root = Path::new("../scenarios").canonicalize().unwrap();
     let path = path.canonicalize().unwrap();
     let id = path.strip_prefix(root).unwrap().with_extension("");
     (id.display().to_string(), std::fs::read_to_string(path).unwrap())
@@ -51,8 +51,8 @@ fn every_scenario_of_the_suite_is_sound() {
 
 #[test]
 fn the_binary_carries_what_the_folder_holds() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios");
-    let from_folder = load_folder(&folder).unwrap_or_else(|error| panic!("{error}"));
+    let folder = Path::new("../scenarios");
+    let from_folder = load_folder(folder).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(from_folder, embedded().unwrap_or_else(|error| panic!("{error}")));
 }
 
@@ -72,7 +72,7 @@ fn words<T: serde::de::DeserializeOwned>() -> Vec<&'static str> {
 
 /// The tables of the language's reference, as the cells of each row.
 fn rows() -> Vec<Vec<String>> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/scenarios.md");
+    let path = Path::new("../docs/scenarios.md");
     let text = std::fs::read_to_string(path).unwrap();
     let rows = text.lines().filter(|line| line.starts_with("| `"));
     rows.map(|row| row.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect())

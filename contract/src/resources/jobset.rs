@@ -105,6 +105,12 @@ impl JobSet {
         self.spec.suspend == Some(true)
     }
 
+    /// Whether its status counts an active Job.
+    pub fn has_active_jobs(&self) -> bool {
+        let counted = self.status.iter().flat_map(|status| &status.replicated_jobs_status);
+        counted.filter_map(|jobs| jobs.active).any(|active| active > 0)
+    }
+
     /// The UID of the controller that owns it.
     pub fn controller_uid(&self) -> Option<&str> {
         let owners = self.metadata.owner_references.as_deref().unwrap_or_default();

@@ -21,7 +21,7 @@ pub(super) const MUTANT: Mutant = Mutant {
 struct GoesOnAfterALeak;
 
 impl Decisions for GoesOnAfterALeak {
-    fn observe_only(&self, _: Option<&PreflightAnswer>, _: Preflight) -> Option<String> {
+    fn observe_only(&self, _: &str, _: Option<&PreflightAnswer>, _: Preflight) -> Option<String> {
         None
     }
 }

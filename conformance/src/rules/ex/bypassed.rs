@@ -11,7 +11,9 @@
 //! # How it is judged
 //! By the pods that were there from the call to its answer. Of two resumes of one JobSet, a pod of the
 //! first has to be three seconds older than the second: times of pods are in whole seconds, and come from
-//! several clocks.
+//! several clocks. And the Job has to tell of the second: its controller makes the pods first, and writes
+//! when it started them afterwards. What is reported where nothing ran twice is an alarm that nobody
+//! believes the next time.
 //!
 //! # A history that breaks it
 //! The JobSet is deleted and made again, pods of both carry A=1, and `Status` lists nothing.
@@ -21,6 +23,7 @@ use std::collections::BTreeMap;
 use dispatch_contract::names;
 use dispatch_contract::resources::JobSet;
 use jiff::SignedDuration;
+use k8s_openapi::api::batch::v1::Job;
 use serde_json::Value;
 
 use super::identity::carried;
@@ -34,7 +37,7 @@ const OLDER: SignedDuration = SignedDuration::from_secs(3);
 
 pub(in crate::rules) const EX_04: Judge = Judge {
     rule: "EX-04",
-    reads: &[Kind::Pod, Kind::Job, Kind::JobSet],
+    reads: &[Kind::TrainJob, Kind::Workload, Kind::Pod, Kind::Job, Kind::JobSet],
     brings_about: &[],
     decide: judge,
     #[cfg(test)]
@@ -45,9 +48,20 @@ fn judge(case: &Case<'_>) -> Verdict {
     let mut seen = false;
     for family in &case.objects {
         for (call, answer, orders) in answers(case, family) {
-            let Some((what, pods)) = shared(case, family, orders) else { continue };
+            let reported = answer.violations.iter().any(|violation| violation.rule == "EX-04");
+            let Some((what, pods)) = shared(case, family, orders) else {
+                if reported && ran_once_at_most(family, orders.1) {
+                    let because = format!(
+                        "Status of {} reported two executions under one A, and there had been one at \
+                         most",
+                        family.trainjob.name
+                    );
+                    return Verdict::fail(because, call.events());
+                }
+                continue;
+            };
             seen = true;
-            if !answer.violations.iter().any(|violation| violation.rule == "EX-04") {
+            if !reported {
                 let because =
                     format!("{what}, and Status of {} did not report it", family.trainjob.name);
                 let pods = pods.into_iter().filter_map(Trail::first).map(|version| version.seq);
@@ -80,7 +94,8 @@ fn shared<'a>(
                 format!("pods {} and {} of two JobSets carried A={a}", first.name, other.name);
             return Some((what, [*first, *other]));
         }
-        let later = rest.iter().find(|pod| was_resumed_between(family, owner, first, pod))?;
+        let later =
+            rest.iter().find(|pod| was_resumed_between(family, owner, (first, pod), from))?;
         let what = format!("pods {} and {} of two resumes carried A={a}", first.name, later.name);
         Some((what, [*first, *later]))
     })
@@ -101,14 +116,43 @@ fn jobset_of<'c>(case: &'c Case<'_>, family: &Family<'_>, pod: &Trail) -> Option
     owners(&raw(jobs.next()?)?["metadata"]).next()
 }
 
-/// Whether a `JobSet` was suspended and resumed after one pod came and before another.
-fn was_resumed_between(family: &Family<'_>, uid: &str, first: &Trail, later: &Trail) -> bool {
+/// Whether a `JobSet` was suspended and resumed after one pod came and before another, and a Job told
+/// of it until then.
+fn was_resumed_between(
+    family: &Family<'_>,
+    uid: &str,
+    (first, later): (&Trail, &Trail),
+    until: u64,
+) -> bool {
     let Some(jobset) = family.jobsets.iter().find(|jobset| jobset.uid == uid) else { return false };
     let suspended = |version: &Version| version.jobset().is_some_and(JobSet::is_suspended);
     let between = jobset.between(first.created(), later.created());
     let Some(born) = first.first() else { return false };
     let mut after = between.iter().skip_while(|version| !suspended(version));
-    after.any(|version| !suspended(version) && born.at + OLDER <= version.at)
+    let resumed = after.find(|version| !suspended(version) && born.at + OLDER <= version.at);
+    let Some(resumed) = resumed else { return false };
+    let now = family.jobs.iter().filter_map(|job| job.at(until));
+    now.filter(|version| version.order > resumed.order)
+        .any(|version| version.job().is_some_and(says_when_it_started))
+}
+
+fn says_when_it_started(job: &Job) -> bool {
+    let suspended = job.spec.as_ref().and_then(|spec| spec.suspend).unwrap_or_default();
+    !suspended && job.status.as_ref().is_some_and(|status| status.start_time.is_some())
+}
+
+/// Whether there was one `JobSet`, one Workload, and one resume at most.
+fn ran_once_at_most(family: &Family<'_>, until: u64) -> bool {
+    let one = |trails: &[&Trail]| trails.iter().filter(|it| it.created() <= until).count() <= 1;
+    let suspended = |version: &Version| version.jobset().is_some_and(JobSet::is_suspended);
+    let changes = family.jobsets.iter().flat_map(|jobset| jobset.changes());
+    let resumes = changes
+        .filter(|(before, after)| after.order <= until && suspended(before) && !suspended(after));
+    let executions = family.executions.iter().filter(|it| it.start.order <= until);
+    one(&family.jobsets)
+        && one(&family.workloads)
+        && resumes.count() <= 1
+        && executions.count() <= 1
 }
 
 #[cfg(test)]
@@ -146,6 +190,14 @@ mod tests {
         told
     }
 
+    /// The Job controller writes when it started the pods of the last resume.
+    fn tells_of_it(mut told: Told) -> Told {
+        told.change(Kind::Job, "node", |it| {
+            it["status"]["startTime"] = json!("2026-01-01T00:00:05Z");
+        });
+        told
+    }
+
     fn says(mut told: Told, reports: bool) -> History {
         let violations =
             if reports { json!([{"rule": "EX-04", "message": "m"}]) } else { json!([]) };
@@ -160,15 +212,18 @@ mod tests {
 
     #[rstest]
     #[case::of_two_jobsets(says(made_again("1"), true), "pass")]
-    #[case::of_two_resumes(says(toggled(5), true), "pass")]
+    #[case::of_two_resumes(says(tells_of_it(toggled(5)), true), "pass")]
     #[case::with_a_number_each(says(made_again("2"), false), "n/a")]
     #[case::too_close_to_tell(says(toggled(1), false), "n/a")]
     #[case::one_execution(
         says(Told::kueue().runs().pod("pod-2", "1").clone(), false), "n/a")]
     #[case::the_first_pod_is_gone(says(toggled(5).pod_goes("pod-1").clone(), false), "n/a")]
     #[case::not_reported(not_reported(), "of two JobSets carried A=1, and Status of")]
+    #[case::the_job_does_not_tell_of_it_yet(says(toggled(5), false), "n/a")]
+    #[case::reported_and_never_so(
+        says(Told::kueue().runs().clone(), true), "and there had been one at most")]
     #[case::of_two_resumes_and_not_reported(
-        says(toggled(5), false),
+        says(tells_of_it(toggled(5)), false),
         "pods pod-1 and pod-2 of two resumes carried A=1"
     )]
     fn what_passed_both_gates_is_reported(#[case] history: History, #[case] expected: &str) {

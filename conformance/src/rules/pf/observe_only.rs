@@ -78,7 +78,9 @@ fn wrong(call: &Call) -> Option<(&'static str, u64)> {
     let seq = call.answered.as_ref()?.seq;
     let refusal = call.failed().map(|error| error.kind == ErrorKind::ObserveOnly);
     let starts = matches!(call.invoked.verb, Verb::Start | Verb::Open | Verb::Release);
+    let silent = call.failed().is_some_and(|error| error.message.trim().is_empty());
     let what = match (starts, refusal) {
+        (true, Some(true)) if silent => "was refused without the reason",
         (true, None) => "was not refused",
         (true, Some(false)) => "failed for another reason",
         (false, Some(true)) => "was refused",
@@ -128,6 +130,9 @@ mod tests {
     #[case::another_reason(
         refused().calls(Verb::Open).fails(ErrorKind::NotFound).history(),
         "open failed for another reason")]
+    #[case::refused_without_the_reason(
+        refused().calls(Verb::Open).fails_saying(ErrorKind::ObserveOnly, "").history(),
+        "open was refused without the reason")]
     #[case::hold_is_refused(
         refused().calls(Verb::Hold).fails(ErrorKind::ObserveOnly).history(), "hold was refused")]
     #[case::without_a_reason(

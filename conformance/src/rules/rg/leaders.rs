@@ -9,7 +9,7 @@
 //! acts is wrong on the first day that a network fails.
 //!
 //! # How it is judged
-//! Where two processes of the controller wrote for one execution, or another one than for the last, or none
+//! Where two processes of the controller wrote for one execution, or others than for the last, or none
 //! was there for a while before it, that execution has a higher A than all before it and overlaps none.
 //!
 //! # A history that breaks it
@@ -56,7 +56,9 @@ fn judge(case: &Case<'_>) -> Verdict {
                     return Verdict::fail(because, before.into_iter().chain([execution.start.seq]));
                 }
             }
-            led_before = led_by;
+            if !led_by.is_empty() {
+                led_before = led_by;
+            }
             highest = highest.max(execution.admission);
             last = Some(execution);
         }
@@ -80,8 +82,8 @@ fn led(
     if by.len() > 1 {
         return Some("several processes of the controller wrote");
     }
-    let others = !before.is_empty() && !by.is_empty() && by.is_disjoint(before);
-    others.then_some("another process of the controller wrote than for the last one")
+    let others = !before.is_empty() && !by.is_empty() && by != before;
+    others.then_some("not the same processes of the controller wrote as for the last one")
 }
 
 /// The processes of the controller that wrote to the object, or its Workloads, in this time.
@@ -128,6 +130,15 @@ mod tests {
             .history()
     }
 
+    /// The first replica sets Ready late, for what the second one raised.
+    fn shared_by_one_that_led_before() -> History {
+        let mut told = Told::kueue();
+        told.replica(1, Started).replica(1, Ready).waits().looks(CONTROLLER);
+        told.raises_by(CONTROLLER, 1).reads(SECOND, Kind::TrainJob, NAME).goes_by(SECOND, 2);
+        told.is_preempted(2).reserves().sets_by(CONTROLLER, "Ready").admits().resumes();
+        told.pod("pod-3", "2").history()
+    }
+
     fn overlapping() -> History {
         let mut told = Told::kueue();
         told.replica(1, Started).replica(1, Ready).waits().goes_by(CONTROLLER, 1).evicts();
@@ -163,7 +174,11 @@ mod tests {
     #[case::shared_by_who_leads_next(
         two().reads(SECOND, Kind::Workload, "workload").sets_by(SECOND, "Ready").admits().resumes()
             .pod("pod-2", "1").history(),
-        "another process of the controller wrote than for the last one before execution 2")]
+        "not the same processes of the controller wrote as for the last one before execution 2")]
+    #[case::shared_by_one_that_led_before(
+        shared_by_one_that_led_before(),
+        "and it did not have a higher A than before"
+    )]
     #[case::overlapping(overlapping(), "and it overlapped the last one")]
     #[case::shared_after_none(
         none_for_a_while(1),

@@ -55,6 +55,13 @@ fn now(tell: Teller, text: &str) -> Truth {
 #[case::terminating_pod(telling(|t| t.runs().pod_terminates("pod-1")), "{ pod-of: train, terminating: true }")]
 #[case::pods_never_there(telling(Told::starts), "{ gone: pods-of train }")]
 #[case::pods_ended(telling(|t| t.runs().pod_ends("pod-1", "Failed")), "{ gone: pods-of train }")]
+#[case::jobset_without_active_jobs(telling(Told::starts), "{ jobset: train, active: false }")]
+#[case::jobset_with_an_active_job(
+    telling(|t| t.starts().change(Kind::JobSet, NAME, |it| {
+        it["status"]["replicatedJobsStatus"] = json!([{"name": "node", "active": 1}]);
+    })),
+    "{ jobset: train, active: true }"
+)]
 #[case::jobset_deleted(telling(|t| t.starts().delete(Kind::JobSet, NAME)), "{ gone: jobset-of train }")]
 #[case::trainjob_deleted(telling(|t| t.starts().delete(Kind::TrainJob, NAME)), "{ gone: trainjob-of train }")]
 #[case::failed(telling(|t| t.runs().ends("Failed")), "{ ended: train, as: Failed }")]

@@ -31,7 +31,7 @@ pub(in crate::scenario) const SUBJECTS: [(&str, &[&str]); 18] = [
         ],
     ),
     ("trainjob", &["suspended", "opened", "held", "ended-mark", "A"]),
-    ("jobset", &["nth", "suspended"]),
+    ("jobset", &["nth", "suspended", "active"]),
     ("running", &["execution", "A"]),
     ("pod-of", &["terminating", "A"]),
     ("gone", &[]),
@@ -76,9 +76,12 @@ impl Plan<'_> {
             "trainjob" => self.trainjob(written),
             "jobset" => {
                 let job = self.training_job(written.jobset.as_ref()?)?;
-                let (nth, suspended) =
-                    (value(written.nth.as_ref()), value(written.suspended.as_ref()));
-                Some(Fact::JobSet(JobSetFact { job, nth, suspended }))
+                Some(Fact::JobSet(JobSetFact {
+                    job,
+                    nth: value(written.nth.as_ref()),
+                    suspended: value(written.suspended.as_ref()),
+                    active: value(written.active.as_ref()),
+                }))
             }
             "running" => {
                 let admission = self.admission(written.admission.as_ref())?;
