@@ -114,8 +114,8 @@ const QPS: u32 = 1000;
 const BURST: u32 = 2000;
 
 /// How much a component may allocate until it collects its garbage, in percent of what it keeps. On
-/// a loaded machine every eighth of the API server's seconds went to that with Go's own 100; with 400
-/// it kept 1.4 GB.
+/// a loaded machine every eighth of the API server's seconds went to that with Go's own 100; it keeps
+/// up to 1.4 GB with this.
 const GOGC: &str = "200";
 
 /// Controllers that would need kubelets or a cloud: without heartbeats they taint every node and
