@@ -57,10 +57,6 @@ fn check(case: &Case<'_>, family: &Family<'_>, (from, to): (u64, u64)) -> Result
     }
     let workload = family.workloads.iter().find_map(|workload| Some((*workload, workload.at(to)?)));
     let Some((workload, now)) = workload else { return Ok(()) };
-    // Somebody released it meanwhile.
-    if held.hold_token().is_none() {
-        return Ok(());
-    }
     if now.workload().is_some_and(Workload::is_active) {
         return Err(format!("Workload {} is active", workload.name));
     }
