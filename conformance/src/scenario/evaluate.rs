@@ -234,6 +234,10 @@ impl<'a> At<'a> {
             let said = |name: &String| check.is_some_and(|check| check.message.contains(name));
             let foreign = workload.checks().iter().find(|it| Some(it.name.as_str()) != ours);
             let says_all = !names.is_empty() && names.iter().all(said);
+            let says = |word: &String| {
+                let message = check.map(|check| check.message.to_lowercase());
+                message.is_some_and(|message| message.contains(&word.to_lowercase()))
+            };
             agrees(fact.gated, is_gated(workload))
                 && agrees(fact.quota_reserved, workload.is("QuotaReserved"))
                 && agrees(fact.admitted, workload.is("Admitted"))
@@ -248,6 +252,7 @@ impl<'a> At<'a> {
                     .as_ref()
                     .is_none_or(|state| foreign.is_some_and(|it| it.state == *state))
                 && (fact.names_pods_of.is_none() || says_all)
+                && fact.says.as_ref().is_none_or(says)
         };
         let uids = self.uids(&fact.job).into_iter();
         let owners: Vec<&str> = if fact.of_jobset {

@@ -124,6 +124,8 @@ pub struct WorkloadFact {
     pub active: Option<bool>,
     /// `names: pods-of train`: the message of dispatch's check names each live pod of that job.
     pub names_pods_of: Option<JobName>,
+    /// `says: runtime`: the message of dispatch's check contains this word, in whatever case.
+    pub says: Option<String>,
     /// `of: jobset`: it is the Workload that the job's `JobSet` owns, and not the job's own.
     pub of_jobset: bool,
 }

@@ -289,6 +289,7 @@ pub(super) struct FactFile {
     pub(super) evicted: Option<Spanned<bool>>,
     pub(super) active: Option<Spanned<bool>>,
     pub(super) names: Option<Text>,
+    pub(super) says: Option<Text>,
     pub(super) of: Option<Spanned<WorkloadOf>>,
     pub(super) suspended: Option<Spanned<bool>>,
     pub(super) opened: Option<Spanned<bool>>,

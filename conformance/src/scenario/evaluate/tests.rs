@@ -100,6 +100,10 @@ fn now(tell: Teller, text: &str) -> Truth {
     telling(|t| t.runs().workload(|it| set_check(it, "Pending", "waiting for pod-1"))),
     "{ workload: train, names: pods-of train }"
 )]
+#[case::message_has_the_word(
+    telling(|t| t.starts().workload(|it| set_check(it, "Pending", "its TrainingRuntime was edited"))),
+    "{ workload: train, says: runtime }"
+)]
 #[case::together(
     telling(Told::runs),
     "{ together: [ { running: train }, { trainjob: train, A: 1 } ] }"
@@ -174,6 +178,10 @@ fn a_fact_is_true(#[case] tell: Teller, #[case] text: &str) {
 #[case::message_without_pods(
     telling(|t| t.starts().workload(|it| set_check(it, "Pending", "waiting"))),
     "{ workload: train, names: pods-of train }"
+)]
+#[case::message_without_the_word(
+    telling(|t| t.starts().workload(|it| set_check(it, "Pending", "waiting"))),
+    "{ workload: train, says: runtime }"
 )]
 #[case::message_names_one_of_two(
     telling(|t| t.runs().pod("pod-x", "1").workload(|it| set_check(it, "Pending", "waiting for pod-1"))),

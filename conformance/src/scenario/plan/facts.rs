@@ -27,6 +27,7 @@ pub(in crate::scenario) const SUBJECTS: [(&str, &[&str]); 18] = [
             "evicted",
             "active",
             "names",
+            "says",
             "of",
         ],
     ),
@@ -217,6 +218,7 @@ impl Plan<'_> {
             evicted: value(written.evicted.as_ref()),
             active: value(written.active.as_ref()),
             names_pods_of,
+            says: written.says.as_ref().map(|text| text.value.clone()),
             of_jobset: written.of.is_some(),
         }))
     }
@@ -457,6 +459,7 @@ impl FactFile {
             key("evicted", self.evicted.as_ref()),
             key("active", self.active.as_ref()),
             key("names", self.names.as_ref()),
+            key("says", self.says.as_ref()),
             key("of", self.of.as_ref()),
             key("suspended", self.suspended.as_ref()),
             key("opened", self.opened.as_ref()),
