@@ -1,0 +1,433 @@
+//! Runs a component.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::channel::mpsc;
+use futures::future::{BoxFuture, pending};
+use futures::stream::FuturesUnordered;
+use futures::{FutureExt, StreamExt};
+use http_body_util::BodyExt;
+use http_body_util::combinators::UnsyncBoxBody;
+use serde_json::Value;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until};
+
+use super::informer::{self, Seen};
+use super::pause::pause;
+use super::{Change, Component, Controller, Key, Next, Planned, View};
+use crate::api::{Failure, Request};
+use crate::object::{name, namespace};
+use crate::resource::Resource;
+
+/// The pause after the first refusal; it doubles with each further one, up to the longest.
+const FIRST_PAUSE: Duration = Duration::from_millis(5);
+
+/// The longest pause.
+const LONGEST_PAUSE: Duration = Duration::from_mins(1);
+
+/// The body of an answer.
+pub type ResponseBody = UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>>;
+
+/// How requests get to the API: in process, whatever stands between.
+pub type SendRequest =
+    dyn Fn(http::Request<Bytes>) -> BoxFuture<'static, http::Response<ResponseBody>> + Send + Sync;
+
+/// A component's way to the API.
+#[derive(Clone)]
+pub struct Transport {
+    user_agent: &'static str,
+    send: Arc<SendRequest>,
+}
+
+impl Transport {
+    /// For a component of this name.
+    pub fn new(user_agent: &'static str, send: Arc<SendRequest>) -> Self {
+        Self { user_agent, send }
+    }
+
+    /// Sends a request.
+    pub async fn request(&self, request: &Request) -> Result<Value, Failure> {
+        self.answer(request.to_http()).await
+    }
+
+    /// Reads a path.
+    pub(super) async fn read(&self, path: &str) -> Result<Value, Failure> {
+        self.answer(get(path)).await
+    }
+
+    /// Opens a stream.
+    pub(super) async fn open(&self, path: &str) -> Result<ResponseBody, Failure> {
+        let response = (self.send)(self.signed(get(path))).await;
+        if response.status().is_success() {
+            return Ok(response.into_body());
+        }
+        Err(Failure::new(response.status().as_u16(), "Unknown", "the watch was refused"))
+    }
+
+    async fn answer(&self, request: http::Request<Bytes>) -> Result<Value, Failure> {
+        let response = (self.send)(self.signed(request)).await;
+        let status = response.status();
+        let body = response.into_body().collect().await;
+        let body = body.map_err(|_| Failure::new(0, "Unknown", "the answer was lost"))?.to_bytes();
+        let value: Value = serde_json::from_slice(&body).unwrap_or_default();
+        if status.is_success() {
+            return Ok(value);
+        }
+        let message = value["message"].as_str().unwrap_or_default().to_owned();
+        let reason = match value["reason"].as_str() {
+            Some("Conflict") => "Conflict",
+            Some("AlreadyExists") => "AlreadyExists",
+            Some("NotFound") => "NotFound",
+            Some("Invalid") => "Invalid",
+            Some("Forbidden") => "Forbidden",
+            _ => "Unknown",
+        };
+        Err(Failure { code: status.as_u16(), reason, message, details: value["details"].clone() })
+    }
+
+    fn signed(&self, mut request: http::Request<Bytes>) -> http::Request<Bytes> {
+        let agent = http::HeaderValue::from_static(self.user_agent);
+        request.headers_mut().insert(http::header::USER_AGENT, agent);
+        request
+    }
+}
+
+fn get(path: &str) -> http::Request<Bytes> {
+    let mut request = http::Request::new(Bytes::new());
+    // Paths are made of names of kinds, which are valid.
+    *request.uri_mut() = path.parse().unwrap_or_default();
+    request
+}
+
+/// How long things take in a cluster, by chance: of one seed.
+#[derive(Clone)]
+pub struct Timing {
+    random: Arc<Mutex<fastrand::Rng>>,
+}
+
+impl Timing {
+    /// Of this seed.
+    pub fn of_seed(seed: u64) -> Self {
+        Self { random: Arc::new(Mutex::new(fastrand::Rng::with_seed(seed))) }
+    }
+
+    /// Until a controller gets to what it has seen.
+    async fn latency(&self) {
+        let millis = self.lock().u64(1..=4);
+        pause(Duration::from_millis(millis)).await;
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, fastrand::Rng> {
+        self.random.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A component that runs until this is dropped.
+pub struct Running {
+    frozen: watch::Sender<bool>,
+    _tasks: JoinSet<()>,
+}
+
+impl Running {
+    /// It stands still, or goes on.
+    pub fn freeze(&self, frozen: bool) {
+        self.frozen.send_replace(frozen);
+    }
+}
+
+/// Starts a component with these controllers, which share its view. `now` tells the time.
+pub fn run(
+    component: Component,
+    controllers: Vec<Box<dyn Controller>>,
+    transport: &Transport,
+    timing: Timing,
+    now: Arc<dyn Fn() -> jiff::Timestamp + Send + Sync>,
+) -> Running {
+    let (frozen, is_frozen) = watch::channel(false);
+    let mut tasks = JoinSet::new();
+    let (seen, news) = mpsc::unbounded();
+    let kinds: BTreeSet<&'static Resource> =
+        controllers.iter().flat_map(|it| it.watches().iter().copied()).collect();
+    for kind in &kinds {
+        tasks.spawn(informer::follow(kind, transport.clone(), seen.clone()));
+    }
+    let workers = controllers.into_iter().map(Worker::new).collect();
+    let process = Process {
+        component,
+        view: View::default(),
+        missing: kinds,
+        workers,
+        transport: transport.clone(),
+        timing,
+        now,
+        is_frozen,
+    };
+    tasks.spawn(process.run(news));
+    Running { frozen, _tasks: tasks }
+}
+
+struct Process {
+    component: Component,
+    view: View,
+    /// The kinds that were not listed yet: until all are, nobody works.
+    missing: BTreeSet<&'static Resource>,
+    workers: Vec<Worker>,
+    transport: Transport,
+    timing: Timing,
+    now: Arc<dyn Fn() -> jiff::Timestamp + Send + Sync>,
+    is_frozen: watch::Receiver<bool>,
+}
+
+/// A controller at work.
+struct Worker {
+    controller: Box<dyn Controller>,
+    /// Whose turn it is, in the order in which they came.
+    queue: Vec<Key>,
+    /// Whose turn it is later.
+    later: BTreeMap<Key, Instant>,
+    /// How often in a row each was refused.
+    refusals: BTreeMap<Key, u32>,
+    state: State,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Idle,
+    /// It is about to look, or waits for an answer.
+    Busy,
+}
+
+/// What a worker has done.
+enum Done {
+    /// It gets to its next key.
+    Turn(usize),
+    /// A request was answered; the rest is to be sent.
+    Answered {
+        worker: usize,
+        key: Key,
+        sent: Box<Planned>,
+        answer: Result<Value, Failure>,
+        rest: std::vec::IntoIter<Planned>,
+    },
+}
+
+impl Worker {
+    fn new(controller: Box<dyn Controller>) -> Self {
+        Self {
+            controller,
+            queue: Vec::new(),
+            later: BTreeMap::new(),
+            refusals: BTreeMap::new(),
+            state: State::Idle,
+        }
+    }
+
+    fn wake(&mut self, key: Key) {
+        if !self.queue.contains(&key) {
+            self.queue.push(key);
+        }
+    }
+
+    fn wake_later(&mut self, key: Key, after: Duration) {
+        let at = Instant::now() + after;
+        let known = self.later.entry(key).or_insert(at);
+        *known = (*known).min(at);
+    }
+
+    fn refused(&mut self, key: Key) {
+        let times = self.refusals.entry(key.clone()).or_default();
+        let pause = FIRST_PAUSE.saturating_mul(1 << (*times).min(16)).min(LONGEST_PAUSE);
+        *times += 1;
+        self.wake_later(key, pause);
+    }
+}
+
+impl Process {
+    async fn run(mut self, mut news: mpsc::UnboundedReceiver<Seen>) {
+        let mut under_way: FuturesUnordered<BoxFuture<'static, Done>> = FuturesUnordered::new();
+        loop {
+            if *self.is_frozen.borrow_and_update() {
+                if self.is_frozen.changed().await.is_err() {
+                    return;
+                }
+                continue;
+            }
+            self.start_turns(&under_way);
+            let next_later = self.workers.iter().flat_map(|it| it.later.values()).min().copied();
+            let later = async {
+                match next_later {
+                    Some(at) => sleep_until(at).await,
+                    None => pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                changed = self.is_frozen.changed() => if changed.is_err() { return },
+                seen = news.next() => match seen {
+                    Some(seen) => self.see(seen),
+                    None => return,
+                },
+                Some(done) = under_way.next(), if !under_way.is_empty() => {
+                    if let Some(next) = self.done(done) {
+                        under_way.push(next);
+                    }
+                }
+                () = later => self.late(),
+            }
+        }
+    }
+
+    /// Whoever is idle and has something to do gets to it after a while.
+    fn start_turns(&mut self, under_way: &FuturesUnordered<BoxFuture<'static, Done>>) {
+        if !self.missing.is_empty() {
+            return;
+        }
+        for (at, worker) in self.workers.iter_mut().enumerate() {
+            if worker.state == State::Idle && !worker.queue.is_empty() {
+                worker.state = State::Busy;
+                let timing = self.timing.clone();
+                under_way.push(
+                    async move {
+                        timing.latency().await;
+                        Done::Turn(at)
+                    }
+                    .boxed(),
+                );
+            }
+        }
+    }
+
+    fn late(&mut self) {
+        let now = Instant::now();
+        for worker in &mut self.workers {
+            let due: Vec<Key> = worker
+                .later
+                .iter()
+                .filter(|(_, at)| **at <= now)
+                .map(|(key, _)| key.clone())
+                .collect();
+            for key in due {
+                worker.later.remove(&key);
+                worker.wake(key);
+            }
+        }
+    }
+
+    fn see(&mut self, seen: Seen) {
+        match seen {
+            Seen::Listed(resource, objects) => {
+                self.missing.remove(resource);
+                let there: BTreeSet<_> = objects
+                    .iter()
+                    .map(|it| (namespace(it).to_owned(), name(it).to_owned()))
+                    .collect();
+                let gone: Vec<Value> = self
+                    .view
+                    .all(resource)
+                    .filter(|it| !there.contains(&(namespace(it).to_owned(), name(it).to_owned())))
+                    .cloned()
+                    .collect();
+                for object in gone {
+                    self.view.remove(resource, &object);
+                    self.wake(resource, &object, None, true);
+                }
+                for object in objects {
+                    let before = self.view.put(resource, Arc::clone(&object));
+                    self.wake(resource, &object, before.as_deref(), false);
+                }
+            }
+            Seen::Put(resource, object) => {
+                let before = self.view.put(resource, Arc::clone(&object));
+                self.wake(resource, &object, before.as_deref(), false);
+            }
+            Seen::Gone(resource, object) => {
+                let before = self.view.remove(resource, &object);
+                self.wake(resource, &object, before.as_deref(), true);
+            }
+        }
+    }
+
+    fn wake(
+        &mut self,
+        resource: &'static Resource,
+        object: &Value,
+        before: Option<&Value>,
+        deleted: bool,
+    ) {
+        let change = Change { resource, object, before, deleted };
+        for worker in &mut self.workers {
+            if worker.controller.watches().contains(&resource) {
+                for key in worker.controller.wakes(&self.view, &change) {
+                    worker.wake(key);
+                }
+            }
+        }
+    }
+
+    /// Goes on after what was done; gives what is under way then.
+    fn done(&mut self, done: Done) -> Option<BoxFuture<'static, Done>> {
+        match done {
+            Done::Turn(at) => {
+                let worker = &mut self.workers[at];
+                if worker.queue.is_empty() {
+                    worker.state = State::Idle;
+                    return None;
+                }
+                let key = worker.queue.remove(0);
+                let plan = worker.controller.reconcile(&self.view, &key, (self.now)());
+                if let Some(after) = plan.again {
+                    worker.wake_later(key.clone(), after);
+                }
+                self.send(at, key, plan.requests.into_iter())
+            }
+            Done::Answered { worker: at, key, sent, answer, rest } => {
+                let worker = &mut self.workers[at];
+                let next = worker.controller.answered(&key, &sent.request, &answer);
+                if let Err(failure) = &answer {
+                    let (component, controller) = (self.component, worker.controller.name());
+                    tracing::debug!(?component, controller, ?key, %failure, sent.source, "refused");
+                }
+                match next {
+                    Next::GoOn => self.send(at, key, rest),
+                    Next::TryAgain => {
+                        worker.refused(key);
+                        worker.state = State::Idle;
+                        None
+                    }
+                    Next::Stop => {
+                        worker.state = State::Idle;
+                        None
+                    }
+                }
+            }
+        }
+    }
+
+    /// Sends the next request of a plan.
+    fn send(
+        &mut self,
+        at: usize,
+        key: Key,
+        mut requests: std::vec::IntoIter<Planned>,
+    ) -> Option<BoxFuture<'static, Done>> {
+        let Some(next) = requests.next() else {
+            let worker = &mut self.workers[at];
+            worker.refusals.remove(&key);
+            worker.state = State::Idle;
+            return None;
+        };
+        let transport = self.transport.clone();
+        let sent = Box::new(next);
+        Some(
+            async move {
+                let answer = transport.request(&sent.request).await;
+                Done::Answered { worker: at, key, sent, answer, rest: requests }
+            }
+            .boxed(),
+        )
+    }
+}

@@ -1,0 +1,1 @@
+//! `JobSet`: makes Jobs of a `JobSet`; its webhooks.

@@ -1,0 +1,2 @@
+//! Kubernetes' own controllers: Jobs, the scheduler, garbage collection, namespaces; and the rules of
+//! the built-in kinds.

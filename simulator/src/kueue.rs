@@ -1,0 +1,1 @@
+//! Kueue: queues, quota, admission checks, evictions; its integrations and its webhooks.

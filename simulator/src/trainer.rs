@@ -1,0 +1,1 @@
+//! Trainer: makes a `JobSet` of a `TrainJob` and its runtime; its webhooks.
