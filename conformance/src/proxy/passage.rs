@@ -246,6 +246,8 @@ impl Passage {
             // Answered is what was answered to the end.
             delivery.read_all().await;
         }
+        let is_refused = !after.is_empty() && is_conflict(&delivery.summary());
+        let after = if is_refused { self.missed(after) } else { after };
         if self.is_lost_after(after).await {
             return self.ended(Ending::AnswerLost, &delivery.summary());
         }
@@ -257,6 +259,15 @@ impl Passage {
         } else {
             delivery.deliver(&self.parties, reply).await;
         }
+    }
+
+    /// A write that came too late changed nothing, and its answer is not the one that the faults wait
+    /// for.
+    fn missed(&self, after: Vec<(usize, Met)>) -> Vec<(usize, Met)> {
+        for (at, met) in after {
+            self.parties[at].tap.missed(met.fault, &self.arrived.request, &self.arrived.asks);
+        }
+        Vec::new()
     }
 
     /// The faults of the answer; true if the subject is not to get it.
@@ -284,6 +295,11 @@ impl Passage {
             party.ended(ending, summary);
         }
     }
+}
+
+/// Whether a write was refused because the object is another version by now.
+fn is_conflict(answer: &Summary) -> bool {
+    answer.refusal_reason() == Some("Conflict")
 }
 
 fn of(failure: &Failure) -> Summary {

@@ -71,6 +71,11 @@ impl Summary {
         Self { refused: Some(refused), ..Self::of_status(status) }
     }
 
+    /// Why it was refused, as the API server says it to machines.
+    pub(super) fn refusal_reason(&self) -> Option<&str> {
+        Some(self.refused.as_ref()?.reason.as_str())
+    }
+
     /// The order of the end of a request that was answered so.
     pub(super) fn order(&self) -> Option<u64> {
         self.resource_version.as_deref()?.parse().ok()

@@ -114,6 +114,14 @@ impl Table {
         *self = Self { next: self.next, ..Self::default() };
     }
 
+    /// A request that met a fault of its answer was refused: the fault waits for the next one.
+    pub(super) fn missed(&mut self, fault: FaultId, request: &Request, asks: &Asks) {
+        let Some(standing) = self.standing.iter_mut().find(|it| it.id == fault) else { return };
+        standing.matched = standing.matched.saturating_sub(1);
+        standing.met = standing.met.saturating_sub(1);
+        standing.kinds.remove(&kind(request, asks));
+    }
+
     /// Whether a fault is in place, so that what it holds has to wait.
     pub(super) fn holds(&self, fault: FaultId) -> bool {
         self.standing.iter().any(|standing| standing.id == fault)

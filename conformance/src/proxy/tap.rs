@@ -185,6 +185,11 @@ impl TapState {
         arrival
     }
 
+    /// A request that met a fault was refused; see [`Table::missed`].
+    pub(super) fn missed(&self, fault: FaultId, request: &Request, asks: &Asks) {
+        self.table().missed(fault, request, asks);
+    }
+
     /// A watch is found open; see [`Table::found`].
     pub(super) fn found(&self, watch: Request, reach: Reach) {
         let number = watch.request;

@@ -71,6 +71,27 @@ fn a_fault_is_met_so_many_times(#[case] times: Times, #[case] met: &[bool]) {
     }
 }
 
+#[rstest]
+#[case::once(Times::Once, None)]
+#[case::once_per_kind(Times::OncePerKind, None)]
+#[case::the_second(Times::Once, Some(2))]
+fn a_fault_that_missed_a_request_is_met_by_the_next(
+    #[case] times: Times,
+    #[case] nth: Option<u32>,
+) {
+    let mut table = Table::default();
+    let at = Pattern { nth, ..Pattern::default() };
+    let (fault, _) = table.place(Fault { at, ..fault("f", Effect::LoseAnswer, times) });
+    let request = request("patch", "pods", "p", None);
+    if nth.is_some() {
+        assert_eq!(arrive(&mut table, &request), "");
+    }
+    assert_eq!(arrive(&mut table, &request), "f");
+    table.missed(fault, &request, &Asks::of(&request));
+    assert_eq!(arrive(&mut table, &request), "f");
+    assert_eq!(arrive(&mut table, &request), "");
+}
+
 #[test]
 fn only_the_nth_request_meets_a_fault_that_says_so() {
     let mut table = Table::default();

@@ -165,6 +165,24 @@ async fn a_lost_answer_is_one_of_a_request_that_was_applied(
     assert_eq!(world.log.ended()[0].uid.as_deref(), Some("u"));
 }
 
+#[tokio::test]
+async fn the_answer_of_a_conflict_is_not_lost_but_that_of_the_next_try_is() {
+    let mut world = World::new(Protocol::Http1).await;
+    let _placed = world.place(Effect::LoseAnswer, on("patch", "jobs"));
+    let mut connection = world.connect().await;
+    let asked = connection.ask(Method::PATCH, RUNNING, Some(&json!({})));
+    world.received().await.answer(409, &json!({"reason": "Conflict"}));
+    assert_eq!(asked.answered().await.status, StatusCode::CONFLICT);
+    let asked = connection.ask(Method::PATCH, RUNNING, Some(&json!({})));
+    world.received().await.answer(200, &json!({"metadata": {"resourceVersion": "17"}}));
+    assert!(asked.ends_without_answer().await);
+    let words = world.log.words();
+    assert_eq!(
+        words[3..],
+        ["answered 409", "patch jobs", "sent", "met @1000", "answerlost 200 @17"]
+    );
+}
+
 #[rstest]
 #[case::before(When::Before, &["placed", "create pods", "met @1000", "requestlost 0"])]
 #[case::after(When::After, &["placed", "create pods", "sent", "met @1000", "answerlost 201 @17"])]
