@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::api::{Failure, Request};
+use crate::api::{Failure, Request, Verb};
 use crate::resource::Resource;
 
 pub use run::{ResponseBody, Running, SendRequest, Timing, Transport, run};
@@ -70,11 +70,16 @@ impl Key {
     }
 }
 
-/// A controller: decisions from a view. It is asked for one key at a time, and for the next one when
-/// the requests of the last plan have been answered.
+/// A controller: decisions from a view. It is asked for one key at a time by each of its workers, and
+/// for the next one when the requests of the last plan have been answered.
 pub trait Controller: Send {
     /// Its name, for logs.
     fn name(&self) -> &'static str;
+
+    /// How many keys it works on at once. A request that is held up holds up one of them.
+    fn workers(&self) -> usize {
+        1
+    }
 
     /// The kinds that it watches.
     fn watches(&self) -> &'static [&'static Resource];
@@ -124,6 +129,25 @@ pub struct Planned {
     pub request: Request,
     /// The place in the source, or the measured fact, that it mirrors.
     pub source: &'static str,
+    /// Whether it is sent with the version that the plan's earlier writes gave to its object, and not
+    /// with the one that was seen: a component goes on with what it was answered.
+    pub follows: bool,
+}
+
+impl Planned {
+    /// Goes on with the version that an earlier write gave to its object, if it is to.
+    fn follow(&mut self, sent: &Request, answer: &Value) {
+        let of = |it: &Request| (it.resource, it.namespace.clone(), it.name.clone());
+        let version = crate::object::resource_version(answer);
+        if !self.follows || version.is_empty() || of(sent) != of(&self.request) {
+            return;
+        }
+        if let Verb::Update(body, _) | Verb::MergePatch(body, _) | Verb::Apply(body, ..) =
+            &mut self.request.verb
+        {
+            body["metadata"]["resourceVersion"] = version.into();
+        }
+    }
 }
 
 impl Plan {
@@ -140,8 +164,26 @@ impl Plan {
     /// One request more.
     #[must_use]
     pub fn and(mut self, request: Request, source: &'static str) -> Self {
-        self.requests.push(Planned { request, source });
+        self.requests.push(Planned { request, source, follows: false });
         self
+    }
+
+    /// One request more, which goes on with the version that the plan's earlier writes gave to its
+    /// object.
+    #[must_use]
+    pub fn then(mut self, request: Request, source: &'static str) -> Self {
+        self.requests.push(Planned { request, source, follows: true });
+        self
+    }
+
+    /// All of another plan, after this one.
+    #[must_use]
+    pub fn with(mut self, other: Self) -> Self {
+        self.requests.extend(other.requests);
+        match other.again {
+            Some(after) => self.again(after),
+            None => self,
+        }
     }
 
     /// To look again after this long.
@@ -149,5 +191,35 @@ impl Plan {
     pub fn again(mut self, after: Duration) -> Self {
         self.again = Some(self.again.map_or(after, |before| before.min(after)));
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::resource::{JOB, POD};
+
+    #[test]
+    fn a_request_goes_on_with_the_version_of_the_last_write_to_its_object() {
+        let object = |version: &str| {
+            json!({"metadata": {"namespace": "a", "name": "b", "resourceVersion": version}})
+        };
+        let sent = Request::update(JOB, object("1"), "").on("status");
+        let mut plan = Plan::nothing()
+            .then(Request::update(JOB, object("1"), ""), "")
+            .and(Request::update(JOB, object("1"), ""), "")
+            .then(Request::update(POD, object("1"), ""), "");
+        let versions: Vec<String> = plan
+            .requests
+            .iter_mut()
+            .map(|planned| {
+                planned.follow(&sent, &object("2"));
+                let Verb::Update(body, _) = &planned.request.verb else { panic!("an update") };
+                crate::object::resource_version(body).to_owned()
+            })
+            .collect();
+        assert_eq!(versions, ["2", "1", "1"]);
     }
 }

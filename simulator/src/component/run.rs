@@ -191,14 +191,10 @@ struct Worker {
     later: BTreeMap<Key, Instant>,
     /// How often in a row each was refused.
     refusals: BTreeMap<Key, u32>,
-    state: State,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
-    Idle,
-    /// It is about to look, or waits for an answer.
-    Busy,
+    /// How many are about to look.
+    turning: usize,
+    /// Those of which requests are under way. Nobody else looks at them meanwhile.
+    busy: BTreeSet<Key>,
 }
 
 /// What a worker has done.
@@ -222,8 +218,20 @@ impl Worker {
             queue: Vec::new(),
             later: BTreeMap::new(),
             refusals: BTreeMap::new(),
-            state: State::Idle,
+            turning: 0,
+            busy: BTreeSet::new(),
         }
+    }
+
+    /// Where in the queue the next one is that nobody is at work on.
+    fn next(&self) -> Option<usize> {
+        self.queue.iter().position(|key| !self.busy.contains(key))
+    }
+
+    /// Whether one more should get to its next key.
+    fn has_a_turn(&self) -> bool {
+        let waiting = self.queue.iter().filter(|key| !self.busy.contains(key)).count();
+        self.turning < waiting && self.turning + self.busy.len() < self.controller.workers()
     }
 
     fn wake(&mut self, key: Key) {
@@ -287,8 +295,8 @@ impl Process {
             return;
         }
         for (at, worker) in self.workers.iter_mut().enumerate() {
-            if worker.state == State::Idle && !worker.queue.is_empty() {
-                worker.state = State::Busy;
+            while worker.has_a_turn() {
+                worker.turning += 1;
                 let timing = self.timing.clone();
                 under_way.push(
                     async move {
@@ -373,33 +381,36 @@ impl Process {
         match done {
             Done::Turn(at) => {
                 let worker = &mut self.workers[at];
-                if worker.queue.is_empty() {
-                    worker.state = State::Idle;
-                    return None;
-                }
-                let key = worker.queue.remove(0);
+                worker.turning -= 1;
+                let key = worker.next().map(|next| worker.queue.remove(next))?;
+                worker.busy.insert(key.clone());
                 let plan = worker.controller.reconcile(&self.view, &key, (self.now)());
                 if let Some(after) = plan.again {
                     worker.wake_later(key.clone(), after);
                 }
                 self.send(at, key, plan.requests.into_iter())
             }
-            Done::Answered { worker: at, key, sent, answer, rest } => {
+            Done::Answered { worker: at, key, sent, answer, mut rest } => {
                 let worker = &mut self.workers[at];
                 let next = worker.controller.answered(&key, &sent.request, &answer);
                 if let Err(failure) = &answer {
                     let (component, controller) = (self.component, worker.controller.name());
                     tracing::debug!(?component, controller, ?key, %failure, sent.source, "refused");
                 }
+                if let Ok(object) = &answer {
+                    for planned in rest.as_mut_slice() {
+                        planned.follow(&sent.request, object);
+                    }
+                }
                 match next {
                     Next::GoOn => self.send(at, key, rest),
                     Next::TryAgain => {
+                        worker.busy.remove(&key);
                         worker.refused(key);
-                        worker.state = State::Idle;
                         None
                     }
                     Next::Stop => {
-                        worker.state = State::Idle;
+                        worker.busy.remove(&key);
                         None
                     }
                 }
@@ -417,7 +428,7 @@ impl Process {
         let Some(next) = requests.next() else {
             let worker = &mut self.workers[at];
             worker.refusals.remove(&key);
-            worker.state = State::Idle;
+            worker.busy.remove(&key);
             return None;
         };
         let transport = self.transport.clone();
