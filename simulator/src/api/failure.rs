@@ -56,7 +56,9 @@ impl Failure {
 
     /// What was sent is not valid.
     pub fn invalid(resource: &Resource, name: &str, why: &str) -> Self {
-        let message = format!("{}.{} \"{name}\" is invalid: {why}", resource.kind, resource.group);
+        let dot = if resource.group.is_empty() { "" } else { "." };
+        let kind = format!("{}{dot}{}", resource.kind, resource.group);
+        let message = format!("{kind} \"{name}\" is invalid: {why}");
         Self::about(422, "Invalid", resource, name, message)
     }
 

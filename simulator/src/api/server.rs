@@ -1,0 +1,116 @@
+//! The server.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use serde_json::json;
+
+use super::service::ApiService;
+use super::store::Store;
+use super::user::User;
+use super::webhook::Webhook;
+use super::{metadata, service};
+use crate::component::{Component, Transport};
+use crate::resource::NAMESPACE;
+
+/// Tells the time.
+pub(super) type Now = Arc<dyn Fn() -> jiff::Timestamp + Send + Sync>;
+
+/// The namespaces that are there from the start.
+const NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-node-lease", "kueue-system"];
+
+/// What a server is made of.
+pub struct Settings {
+    /// Where all that is left to chance comes from.
+    pub seed: u64,
+    /// Tells the time.
+    pub now: Arc<dyn Fn() -> jiff::Timestamp + Send + Sync>,
+    /// Who has a say in writes, in the order in which they are asked.
+    pub webhooks: Vec<Box<dyn Webhook>>,
+}
+
+/// The API server. Clones are the same server.
+#[derive(Clone)]
+pub struct Server(Arc<Mutex<State>>);
+
+/// What the server keeps.
+pub(super) struct State {
+    pub(super) store: Store,
+    pub(super) webhooks: Vec<Box<dyn Webhook>>,
+    pub(super) stopped: BTreeSet<Component>,
+    pub(super) random: fastrand::Rng,
+    pub(super) now: Now,
+}
+
+impl Server {
+    /// A server without objects, but for the namespaces that every cluster has.
+    pub fn new(settings: Settings) -> Self {
+        let mut state = State {
+            store: Store::default(),
+            webhooks: settings.webhooks,
+            stopped: BTreeSet::new(),
+            random: fastrand::Rng::with_seed(settings.seed),
+            now: settings.now,
+        };
+        for name in NAMESPACES {
+            let body = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+            let mut namespace = body;
+            metadata::begin(&mut state, NAMESPACE, &mut namespace);
+            state.store.put(NAMESPACE, namespace);
+        }
+        Self(Arc::new(Mutex::new(state)))
+    }
+
+    /// The server as an HTTP service that lets requests in as this user.
+    pub fn service(&self, user: User) -> ApiService {
+        ApiService::new(self.clone(), user)
+    }
+
+    /// A component's way to the server.
+    pub fn transport(&self, component: Component) -> Transport {
+        let server = self.clone();
+        let send = move |request: http::Request<Bytes>| -> futures::future::BoxFuture<'static, _> {
+            let server = server.clone();
+            Box::pin(async move { service::answer(&server, User::Component(component), request) })
+        };
+        Transport::new(component.as_str(), Arc::new(send))
+    }
+
+    /// Whether a component runs. While it does not, what its webhooks would look at is refused.
+    pub fn set_running(&self, component: Component, running: bool) {
+        let mut state = self.lock();
+        if running {
+            state.stopped.remove(&component);
+        } else {
+            state.stopped.insert(component);
+        }
+    }
+
+    /// The latest revision: that of the last write.
+    pub fn revision(&self) -> u64 {
+        self.lock().store.revision()
+    }
+
+    /// Forgets all versions but the newest ones, as etcd does from time to time: older revisions
+    /// cannot be listed and watched from any more.
+    pub fn compact(&self) {
+        self.lock().store.compact();
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// The time now.
+    pub(super) fn now(&self) -> jiff::Timestamp {
+        (self.now)()
+    }
+
+    /// The time now as objects have it.
+    pub(super) fn seconds(&self) -> String {
+        crate::object::seconds(self.now())
+    }
+}
