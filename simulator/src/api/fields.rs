@@ -4,11 +4,13 @@
 //! `typed/remove.go`; and apimachinery `pkg/util/managedfields/internal`.
 
 mod compare;
+mod empty;
 mod managers;
 mod merge;
 mod schema;
 mod set;
 
+pub(super) use empty::empty;
 pub(super) use managers::{By, Managers};
 pub(super) use schema::{Schema, of as schema_of};
 

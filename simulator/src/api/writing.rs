@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::failure::Failure;
-use super::fields::{By, Managers, schema_of};
+use super::fields::{By, Managers, empty, schema_of};
 use super::metadata;
 use super::patch;
 use super::request::{Request, Verb};
@@ -80,7 +80,7 @@ impl State {
         metadata::check_name(self, target.resource, &mut body)?;
         let managers = Managers::default();
         self.create_managed(target, body, managers, |managers, new, by| {
-            managers.updated(schema_of(target.resource), &json!({}), new, by);
+            managers.updated(schema_of(target.resource), &empty(target.resource), new, by);
         })
     }
 

@@ -40,24 +40,20 @@ pub(in super::super) fn compare(
     old: Option<&Value>,
     new: Option<&Value>,
 ) -> Difference {
-    let merged = |value: Option<&Value>| value.is_none_or(|it| schema.is_merged(it));
+    // What is null is an empty one of what the other is.
+    let merged =
+        |value: Option<&Value>| value.is_none_or(|it| it.is_null() || schema.is_merged(it));
     let is_leaf = !merged(old) || !merged(new) || (is_empty(old) && is_empty(new));
     let mut difference = match (old, new) {
         _ if is_leaf => Difference::default(),
-        (Some(Value::Array(_)) | None, Some(Value::Array(_)) | None) => {
-            of_lists(schema, items(old), items(new))
-        }
-        (Some(Value::Object(_)) | None, Some(Value::Object(_)) | None) => {
-            of_maps(schema, fields(old), fields(new))
-        }
-        _ => Difference::default(),
+        _ if is_list(old) || is_list(new) => of_lists(schema, items(old), items(new)),
+        _ => of_maps(schema, fields(old), fields(new)),
     };
     match (old, new) {
         (None, Some(_)) => difference.added.member = true,
         (Some(_), None) => difference.removed.member = true,
         (Some(old), Some(new)) => {
-            let alike = old.is_array() == new.is_array() && old.is_object() == new.is_object();
-            difference.modified.member = (is_leaf || !alike) && old != new;
+            difference.modified.member = is_leaf && old != new;
         }
         (None, None) => {}
     }
@@ -68,9 +64,13 @@ fn is_empty(value: Option<&Value>) -> bool {
     match value {
         Some(Value::Array(items)) => items.is_empty(),
         Some(Value::Object(fields)) => fields.is_empty(),
+        Some(Value::Null) | None => true,
         Some(_) => false,
-        None => true,
     }
+}
+
+fn is_list(value: Option<&Value>) -> bool {
+    value.is_some_and(Value::is_array)
 }
 
 fn items(value: Option<&Value>) -> &[Value] {

@@ -115,6 +115,7 @@ static SERVICE: Schema = Fields(&[
     ),
     ("status", &CONDITIONS),
 ]);
+static EVENT: Schema = Fields(&[("metadata", &METADATA), ("involvedObject", &ATOMIC)]);
 static SECRETS: Schema = Fields(&[
     ("metadata", &METADATA),
     ("secrets", &BY_NAME),
@@ -214,7 +215,8 @@ static OTHER: Schema = Fields(&[("metadata", &METADATA), ("status", &CONDITIONS)
 
 /// The schema of a kind.
 pub(in super::super) fn of(resource: &Resource) -> &'static Schema {
-    let known: [(&Resource, &'static Schema); 13] = [
+    let known: [(&Resource, &'static Schema); 14] = [
+        (resource::EVENT, &EVENT),
         (resource::POD, &POD),
         (resource::JOB, &JOB),
         (resource::NODE, &NODE),
