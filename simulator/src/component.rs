@@ -203,9 +203,7 @@ mod tests {
 
     #[test]
     fn a_request_goes_on_with_the_version_of_the_last_write_to_its_object() {
-        let object = |version: &str| {
-            json!({"metadata": {"namespace": "a", "name": "b", "resourceVersion": version}})
-        };
+        let object = |version: &str| json!({"metadata": {"namespace": "a", "name": "b", "resourceVersion": version}});
         let sent = Request::update(JOB, object("1"), "").on("status");
         let mut plan = Plan::nothing()
             .then(Request::update(JOB, object("1"), ""), "")

@@ -1,7 +1,7 @@
 //! Kueue's feature gates.
 
 /// The feature gates that matter here. A change takes effect when Kueue starts again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Features {
     /// `AdmissionGatedBy`: whether the gate's annotation holds a job back. Without it the annotation
     /// is ignored. Alpha, and off by default (Kueue `pkg/features/kube_features.go`).
@@ -15,12 +15,6 @@ const ADMISSION_GATED_BY: &str = "AdmissionGatedBy";
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the embedded Kueue does not know the feature gate {0}")]
 pub struct UnknownFeature(String);
-
-impl Default for Features {
-    fn default() -> Self {
-        Self { admission_gated_by: false }
-    }
-}
 
 impl Features {
     /// Whether the gate of this name is on.

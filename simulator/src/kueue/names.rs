@@ -28,9 +28,6 @@ pub(super) const STOPPING: &str = "kueue.x-k8s.io/stopping";
 /// Annotation: a job of which parts may be admitted. It is not supported here.
 pub(super) const MIN_PARALLELISM: &str = "kueue.x-k8s.io/job-min-parallelism";
 
-/// Annotation: a job that changes its size while it runs. It is not supported here.
-pub(super) const ELASTIC: &str = "kueue.x-k8s.io/elastic-job";
-
 /// Labels and an annotation of pods: where they were admitted.
 pub(super) const POD_SET: &str = "kueue.x-k8s.io/podset";
 /// See [`POD_SET`].

@@ -94,7 +94,9 @@ fn scale(suffix: &str) -> Option<i128> {
     if suffix == "m" {
         return Some(1);
     }
-    if let Some(exponent) = suffix.strip_prefix(['e', 'E']).filter(|it| !it.is_empty() && *it != "i") {
+    if let Some(exponent) =
+        suffix.strip_prefix(['e', 'E']).filter(|it| !it.is_empty() && *it != "i")
+    {
         return 10_i128.checked_pow(exponent.parse().ok()?)?.checked_mul(1000);
     }
     let all = DECIMAL.iter().chain(&BINARY);

@@ -92,10 +92,10 @@ pub(super) fn readiness(view: &View, cluster_queue: &Object) -> Result<(), (&'st
 /// The ClusterQueues that have quota of a flavor, or list a check.
 pub(super) fn users<'a>(
     view: &'a View,
-    used: &'a Object,
+    what: &'a Object,
     uses: fn(&Object, &str) -> bool,
 ) -> impl Iterator<Item = &'a Object> {
-    view.all(CLUSTER_QUEUE).filter(move |it| uses(it, name(used)))
+    view.all(CLUSTER_QUEUE).filter(move |it| uses(it, name(what)))
 }
 
 /// Whether a ClusterQueue has quota of a flavor.

@@ -59,7 +59,8 @@ impl Scheduler {
             self.state.get_mut().park(key, Parked::Inadmissible);
             return cycle.pending(&message, source);
         }
-        let assignment = Assignment::of(cycle.cluster_queue, workload, cycle.view, &cycle.reserving);
+        let assignment =
+            Assignment::of(cycle.cluster_queue, workload, cycle.view, &cycle.reserving);
         if assignment.mode() == Mode::Fit {
             return self.admit(cycle, &assignment);
         }
@@ -81,10 +82,7 @@ impl Scheduler {
         let evictions = preemption::evictions(cycle.cluster_queue, workload, &targets, cycle.now);
         self.state.get_mut().park(key, Parked::PendingPreemption);
         message = format!("{message}. Pending the preemption of {} workload(s)", targets.len());
-        let mut plan = Plan::nothing();
-        plan.requests.extend(evictions);
-        plan.requests.extend(cycle.pending(&message, source).requests);
-        plan
+        evictions.with(cycle.pending(&message, source))
     }
 
     /// Gives it quota; in the same write it is admitted, if all checks are Ready already.
@@ -123,7 +121,9 @@ impl Cycle<'_> {
         }
         let Some(of) = self.view.get(NAMESPACE, "", namespace(self.workload)) else {
             let name = namespace(self.workload);
-            return Some(format!("Could not obtain workload namespace: Namespace \"{name}\" not found"));
+            return Some(format!(
+                "Could not obtain workload namespace: Namespace \"{name}\" not found"
+            ));
         };
         let matches = heads::selects(&self.cluster_queue["spec"]["namespaceSelector"], of);
         (!matches).then(|| "Workload namespace doesn't match ClusterQueue selector".to_owned())

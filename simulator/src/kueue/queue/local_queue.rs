@@ -85,7 +85,8 @@ impl LocalQueueController {
         queue["status"]["pendingWorkloads"] =
             if stop(queue) == Stop::None { waiting.into() } else { 0.into() };
         queue["status"]["reservingWorkloads"] = reserved().count().into();
-        queue["status"]["admittedWorkloads"] = reserved().filter(|it| is_admitted(it)).count().into();
+        queue["status"]["admittedWorkloads"] =
+            reserved().filter(|it| is_admitted(it)).count().into();
         if let Some(cluster_queue) = cluster_queue {
             let used = usage::taken_by(reserved().filter(|it| is_admitted(it)));
             queue["status"]["flavorsReservation"] =

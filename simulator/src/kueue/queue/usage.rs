@@ -135,7 +135,8 @@ mod tests {
     #[test]
     fn a_pod_asks_for_its_containers_or_for_the_greatest_before_them() {
         let of = |cpu: &str| json!({"resources": {"requests": {"cpu": cpu}}});
-        let spec = json!({"containers": [of("1"), of("500m")], "initContainers": [of("2"), of("1")]});
+        let spec =
+            json!({"containers": [of("1"), of("500m")], "initContainers": [of("2"), of("1")]});
         assert_eq!(of_pod(&spec)["cpu"], quantity("2"));
         let spec = json!({
             "containers": [{"resources": {"limits": {"cpu": "3"}}}], "overhead": {"cpu": "1"},

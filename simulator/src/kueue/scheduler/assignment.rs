@@ -84,8 +84,9 @@ impl Quota {
             return (Mode::Fit, None);
         }
         let missing = (wanted - available).text(resource);
-        let message =
-            format!("insufficient unused quota for {resource} in flavor {flavor}, {missing} more needed");
+        let message = format!(
+            "insufficient unused quota for {resource} in flavor {flavor}, {missing} more needed"
+        );
         (Mode::Preempt, Some(message))
     }
 }
@@ -174,7 +175,8 @@ fn pod_set(
     spec: &Value,
     request: Request,
 ) -> PodSet {
-    let mut found = PodSet { request, flavors: BTreeMap::new(), mode: Mode::Fit, reasons: Vec::new() };
+    let mut found =
+        PodSet { request, flavors: BTreeMap::new(), mode: Mode::Fit, reasons: Vec::new() };
     let groups = items(cluster_queue, "/spec/resourceGroups");
     let covers = |group: &Value, resource: &str| {
         items(group, "/coveredResources").iter().any(|it| it == resource)
@@ -190,7 +192,8 @@ fn pod_set(
     }
     for group in groups {
         let asked = found.request.resources.iter().filter(|(resource, _)| covers(group, resource));
-        let asked: BTreeMap<_, _> = asked.map(|(name, quantity)| (name.clone(), *quantity)).collect();
+        let asked: BTreeMap<_, _> =
+            asked.map(|(name, quantity)| (name.clone(), *quantity)).collect();
         if asked.is_empty() {
             continue;
         }

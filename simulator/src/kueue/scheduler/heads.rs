@@ -70,7 +70,9 @@ impl State {
             });
         let queues: Vec<String> = match change.resource {
             it if it == WORKLOAD => return self.see_workload(view, change),
-            it if it == LOCAL_QUEUE && changed => vec![text(object, "/spec/clusterQueue").to_owned()],
+            it if it == LOCAL_QUEUE && changed => {
+                vec![text(object, "/spec/clusterQueue").to_owned()]
+            }
             it if it == CLUSTER_QUEUE && changed => vec![name(object).to_owned()],
             it if it == RESOURCE_FLAVOR && changed => names(view, object, queue::has_flavor),
             it if it == ADMISSION_CHECK => {
@@ -175,13 +177,14 @@ fn is_put_off(workload: &Object, now: jiff::Timestamp) -> bool {
         || until.is_ok_and(|until| now < until)
 }
 
-fn names(view: &View, used: &Object, uses: fn(&Object, &str) -> bool) -> Vec<String> {
-    queue::users(view, used, uses).map(|it| name(it).to_owned()).collect()
+fn names(view: &View, what: &Object, uses: fn(&Object, &str) -> bool) -> Vec<String> {
+    queue::users(view, what, uses).map(|it| name(it).to_owned()).collect()
 }
 
 /// Whether a selector of labels selects an object. None selects nothing.
 pub(super) fn selects(selector: &Value, object: &Object) -> bool {
     let Some(selector) = selector.as_object() else { return false };
     let labels = selector.get("matchLabels").and_then(Value::as_object);
-    labels.is_none_or(|labels| labels.iter().all(|(key, value)| label(object, key) == value.as_str()))
+    labels
+        .is_none_or(|labels| labels.iter().all(|(key, value)| label(object, key) == value.as_str()))
 }

@@ -1,13 +1,14 @@
 //! Whom to evict for another (Kueue `pkg/scheduler/preemption`).
 
-use crate::component::Planned;
+use crate::component::Plan;
 use crate::kueue::names::JOB_UID;
 use crate::kueue::queue::usage::{self, Amounts};
 use crate::kueue::workload::status::{Draft, Versioned};
 use crate::kueue::workload::{is_evicted, priority, queued_since};
 use crate::object::{Object, condition, label, name, seconds, text, uid};
 
-const SOURCE: &str = "Kueue pkg/scheduler/preemption/preemption.go, IssuePreemptions: without a version";
+const SOURCE: &str =
+    "Kueue pkg/scheduler/preemption/preemption.go, IssuePreemptions: without a version";
 
 /// Those that have to go so that these amounts fit: as few as are found by going through the
 /// candidates in order, and taking back whoever need not go.
@@ -38,7 +39,7 @@ pub(super) fn targets<'a>(
 }
 
 /// Kueue `fillBackWorkloads`.
-fn filled_back<'a>(mut targets: Vec<&'a Object>, fits: impl Fn(&[&Object]) -> bool) -> Vec<&'a Object> {
+fn filled_back(mut targets: Vec<&Object>, fits: impl Fn(&[&Object]) -> bool) -> Vec<&Object> {
     for at in (0..targets.len().saturating_sub(1)).rev() {
         let mut fewer = targets.clone();
         fewer.swap_remove(at);
@@ -60,7 +61,8 @@ fn candidates<'a>(
     let policy = text(cluster_queue, "/spec/preemption/withinClusterQueue");
     let may = |it: &&Object| {
         let lower = priority(it) < priority(preemptor);
-        let newer = priority(it) == priority(preemptor) && queued_since(preemptor) < queued_since(it);
+        let newer =
+            priority(it) == priority(preemptor) && queued_since(preemptor) < queued_since(it);
         match policy {
             "LowerPriority" => lower,
             "LowerOrNewerEqualPriority" => lower || newer,
@@ -90,7 +92,7 @@ pub(super) fn evictions(
     preemptor: &Object,
     targets: &[&Object],
     now: jiff::Timestamp,
-) -> Vec<Planned> {
+) -> Plan {
     let path = match text(cluster_queue, "/spec/cohortName") {
         "" => format!("/{}", name(cluster_queue)),
         cohort => format!("/{cohort}/{}", name(cluster_queue)),
@@ -101,11 +103,11 @@ pub(super) fn evictions(
          ClusterQueue; preemptor path: {path}; preemptee path: {path}",
         uid(preemptor),
     );
-    let targets = targets.iter().filter(|it| !is_evicted(it)).map(|target| {
+    let targets = targets.iter().filter(|it| !is_evicted(it));
+    targets.fold(Plan::nothing(), |plan, target| {
         let mut draft = Draft::of(target, now);
         draft.set_preempted("InClusterQueue", &message);
         draft.evict("Preempted", "", &message);
-        Planned { request: draft.apply(Versioned::Loose), source: SOURCE }
-    });
-    targets.collect()
+        plan.and(draft.apply(Versioned::Loose), SOURCE)
+    })
 }

@@ -48,11 +48,7 @@ fn texts(list: &[Value]) -> BTreeSet<String> {
 /// The entries of a Workload for these checks: those that are missing are added as Pending, those
 /// that are asked for no longer are dropped. None where nothing changes (Kueue
 /// `pkg/controller/core/workload_controller.go`, `syncAdmissionCheckConditions`).
-pub(super) fn synced(
-    workload: &Object,
-    asked: &BTreeSet<String>,
-    now: &str,
-) -> Option<Vec<Value>> {
+pub(super) fn synced(workload: &Object, asked: &BTreeSet<String>, now: &str) -> Option<Vec<Value>> {
     let entries = items(workload, "/status/admissionChecks");
     let named = |entry: &Value, name: &str| entry["name"] == name;
     let missing = asked.iter().filter(|name| !entries.iter().any(|it| named(it, name)));
@@ -77,8 +73,7 @@ pub(super) fn reset(entries: &mut [Value], now: &str) {
     for entry in entries.iter_mut().filter(|it| it["state"] != "Pending") {
         let before = text(entry, "/state").to_owned();
         let mut after = pending(text(entry, "/name"), now);
-        after["message"] =
-            format!("Reset to Pending after eviction. Previously: {before}").into();
+        after["message"] = format!("Reset to Pending after eviction. Previously: {before}").into();
         if let Some(seconds) = number(entry, "/requeueAfterSeconds") {
             after["requeueAfterSeconds"] = seconds.into();
         }
@@ -122,7 +117,7 @@ pub(super) fn put_off_until(workload: &Object) -> Option<jiff::Timestamp> {
 mod tests {
     use super::*;
 
-    fn queue(rules: Value) -> Object {
+    fn queue(rules: &Value) -> Object {
         json!({"spec": {
             "resourceGroups": [{"flavors": [{"name": "a"}, {"name": "b"}]}],
             "admissionChecksStrategy": {"admissionChecks": rules},
@@ -135,14 +130,12 @@ mod tests {
 
     #[test]
     fn a_check_for_some_flavors_is_asked_for_once_a_flavor_is_assigned() {
-        let some = queue(json!([{"name": "x", "onFlavors": ["a"]}, {"name": "y"}]));
+        let some = queue(&json!([{"name": "x", "onFlavors": ["a"]}, {"name": "y"}]));
         assert_eq!(of_cluster_queue(&some, &json!({})), names(&[]));
-        let on = |flavor: &str| {
-            json!({"status": {"admission": {"podSetAssignments": [{"flavors": {"cpu": flavor}}]}}})
-        };
+        let on = |flavor: &str| json!({"status": {"admission": {"podSetAssignments": [{"flavors": {"cpu": flavor}}]}}});
         assert_eq!(of_cluster_queue(&some, &on("a")), names(&["x", "y"]));
         assert_eq!(of_cluster_queue(&some, &on("b")), names(&["y"]));
-        let all = queue(json!([{"name": "x", "onFlavors": ["a", "b"]}]));
+        let all = queue(&json!([{"name": "x", "onFlavors": ["a", "b"]}]));
         assert_eq!(of_cluster_queue(&all, &json!({})), names(&["x"]));
     }
 
@@ -168,6 +161,9 @@ mod tests {
         assert_eq!(entries[0]["message"], "kept");
         assert_eq!(entries[1]["message"], "Reset to Pending after eviction. Previously: Ready");
         assert_eq!(entries[1].get("podSetUpdates"), None);
-        assert_eq!((&entries[2]["state"], &entries[2]["retryCount"]), (&"Pending".into(), &2.into()));
+        assert_eq!(
+            (&entries[2]["state"], &entries[2]["retryCount"]),
+            (&"Pending".into(), &2.into())
+        );
     }
 }

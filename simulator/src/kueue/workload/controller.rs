@@ -186,8 +186,7 @@ impl Turn<'_> {
 
     fn local_queue_restarted(&self) -> Step {
         let queue = queue::local_queue(self.view, self.workload)?;
-        let restarted =
-            queue::stop(queue) == Stop::None && self.requeued_by("LocalQueueStopped");
+        let restarted = queue::stop(queue) == Stop::None && self.requeued_by("LocalQueueStopped");
         restarted.then(|| {
             let mut draft = self.draft();
             let message = "The LocalQueue was restarted after being stopped";
@@ -204,9 +203,9 @@ impl Turn<'_> {
         let told = condition(self.workload, "QuotaReserved")
             .is_some_and(|it| it["reason"] == "AdmissionGated");
         let gated = is_gated(self.workload, self.features);
-        let gates = annotation(self.workload, ADMISSION_GATED_BY).unwrap_or_default();
+        let value = annotation(self.workload, ADMISSION_GATED_BY).unwrap_or_default();
         let (reason, message) = match (gated, told) {
-            (true, false) => ("AdmissionGated", format!("Admission is gated by: {gates}")),
+            (true, false) => ("AdmissionGated", format!("Admission is gated by: {value}")),
             (false, true) => {
                 ("Pending", "AdmissionGatedBy cleared, waiting for quota reservation".to_owned())
             }
@@ -232,7 +231,8 @@ impl Turn<'_> {
         let mut workload = self.workload.clone();
         workload["status"]["admissionChecks"] = Value::Array(entries);
         let write = Request::update(WORKLOAD, workload, KUEUE).on("status");
-        let source = "Kueue pkg/controller/core/workload_controller.go, reconcileSyncAdmissionChecks";
+        let source =
+            "Kueue pkg/controller/core/workload_controller.go, reconcileSyncAdmissionChecks";
         Some(Plan::one(write, source))
     }
 
@@ -240,7 +240,9 @@ impl Turn<'_> {
     fn admitted(&self) -> Step {
         let mut draft = self.draft();
         let changed = !is_admitted(self.workload) && draft.sync_admitted();
-        changed.then(|| Self::write(&draft, "Kueue pkg/workload/admissionchecks.go, SyncAdmittedCondition"))
+        changed.then(|| {
+            Self::write(&draft, "Kueue pkg/workload/admissionchecks.go, SyncAdmittedCondition")
+        })
     }
 
     fn reserved(&self) -> Step {
@@ -254,7 +256,8 @@ impl Turn<'_> {
         if is_evicted(self.workload) {
             return None;
         }
-        let source = "Kueue pkg/controller/core/workload_controller.go, reconcileCheckBasedEviction";
+        let source =
+            "Kueue pkg/controller/core/workload_controller.go, reconcileCheckBasedEviction";
         let mut draft = self.draft();
         let rejected = checks::in_state(self.workload, "Rejected");
         if !rejected.is_empty() {

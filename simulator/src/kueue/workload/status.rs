@@ -1,6 +1,6 @@
 //! A Workload's status, and how Kueue writes it.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{checks, has_quota_reservation, is_admitted};
 use crate::api::Request;
@@ -115,7 +115,9 @@ impl Draft {
         }
         let (status, reason, message) = match (reserved, ready) {
             (true, true) => ("True", "Admitted", "The workload is admitted"),
-            (true, false) => ("False", "UnsatisfiedChecks", "The workload has not all checks ready"),
+            (true, false) => {
+                ("False", "UnsatisfiedChecks", "The workload has not all checks ready")
+            }
             (false, true) => ("False", "NoReservation", "The workload has no reservation"),
             (false, false) => (
                 "False",
@@ -211,7 +213,8 @@ impl Draft {
 
     /// No longer puts it off.
     pub(super) fn put_off_no_longer(&mut self) {
-        let state = self.workload.pointer_mut("/status/requeueState").and_then(Value::as_object_mut);
+        let state =
+            self.workload.pointer_mut("/status/requeueState").and_then(Value::as_object_mut);
         if let Some(state) = state {
             state.remove("requeueAt");
         }
@@ -234,7 +237,7 @@ impl Draft {
         let mut status = json!({"conditions": self.managed_conditions()});
         let from = |key: &str| self.workload["status"].get(key).filter(|it| !it.is_null());
         let is_empty = |it: &Value| {
-            it.as_array().is_some_and(Vec::is_empty) || it.as_object().is_some_and(|it| it.is_empty())
+            it.as_array().is_some_and(Vec::is_empty) || it.as_object().is_some_and(Map::is_empty)
         };
         let mut keys = vec![
             "admission",
@@ -313,7 +316,10 @@ mod tests {
         assert!(has_quota_reservation(evicted) && is_admitted(evicted));
         assert_eq!(evicted["status"]["admissionChecks"][0]["state"], "Pending");
         let condition = condition(evicted, "Evicted").unwrap();
-        assert_eq!((&condition["reason"], &condition["observedGeneration"]), (&"Preempted".into(), &2.into()));
+        assert_eq!(
+            (&condition["reason"], &condition["observedGeneration"]),
+            (&"Preempted".into(), &2.into())
+        );
         assert_eq!(evicted["status"]["schedulingStats"]["evictions"][0]["count"], 1);
     }
 
@@ -324,7 +330,10 @@ mod tests {
         assert!(draft.unset_quota_reservation("Pending", "because"));
         let released = draft.workload();
         assert!(!has_quota_reservation(released) && !is_admitted(released));
-        assert_eq!(condition(released, "Admitted").unwrap()["reason"], "NoReservationUnsatisfiedChecks");
+        assert_eq!(
+            condition(released, "Admitted").unwrap()["reason"],
+            "NoReservationUnsatisfiedChecks"
+        );
         assert_eq!(released["status"]["accumulatedPastExecutionTimeSeconds"], 7);
         assert_eq!(released["status"].get("admission"), None);
         assert!(!draft.unset_quota_reservation("Pending", "because"));
@@ -338,7 +347,10 @@ mod tests {
         draft.unset_quota_reservation("Pending", "because");
         draft.set_quota_reservation(json!({"clusterQueue": "q"}));
         let evicted = condition(draft.workload(), "Evicted").unwrap();
-        assert_eq!((&evicted["status"], &evicted["message"]), (&"False".into(), &"Previously: because".into()));
+        assert_eq!(
+            (&evicted["status"], &evicted["message"]),
+            (&"False".into(), &"Previously: because".into())
+        );
         assert!(!draft.sync_admitted(), "the check is Pending");
     }
 

@@ -3,7 +3,7 @@
 use super::{Step, Turn};
 use crate::component::{Change, Key, Plan, View};
 use crate::kueue::queue::{self, Stop};
-use crate::kueue::workload::{self, admitted_by, is_admitted, is_evicted};
+use crate::kueue::workload::{self, is_admitted, is_evicted};
 use crate::object::{Object, is_terminating, name, namespace, text};
 use crate::resource::{CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD};
 
@@ -51,7 +51,8 @@ impl Turn<'_> {
     }
 
     fn stopped_by(&self, queue: Option<&Object>, kind: &str, name: &str) -> Step {
-        let source = "Kueue pkg/controller/core/workload_controller.go, reconcileOn*QueueActiveState";
+        let source =
+            "Kueue pkg/controller/core/workload_controller.go, reconcileOn*QueueActiveState";
         let stop = queue.map_or(Stop::None, queue::stop);
         let mut draft = self.draft();
         if is_admitted(self.workload) {
@@ -98,10 +99,4 @@ impl Turn<'_> {
         }
         Plan::nothing()
     }
-}
-
-/// Whether a ClusterQueue still has something to give back.
-pub(in crate::kueue) fn is_empty(view: &View, cluster_queue: &Object) -> bool {
-    let of = name(cluster_queue);
-    !view.all(WORKLOAD).any(|it| workload::takes_quota(it) && admitted_by(it) == of)
 }
