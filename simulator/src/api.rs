@@ -20,6 +20,7 @@ mod deleting;
 mod discovery;
 mod failure;
 mod fields;
+mod generated;
 mod metadata;
 mod patch;
 mod reading;

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::failure::Failure;
 use super::fields::{By, Managers, empty, schema_of};
+use super::generated::Generated;
 use super::metadata;
 use super::patch;
 use super::request::{Request, Verb};
@@ -97,11 +98,13 @@ impl State {
         if resource.status && resource != resource::NODE {
             object.as_object_mut().and_then(|it| it.remove("status"));
         }
+        let generated = Generated::of(resource, &object);
         metadata::begin(self, resource, &mut object);
         let review = target.review(Operation::Create, None);
         self.complete(&review, &mut object)?;
         let (version, time) = (resource.api_version(), seconds(target.now));
-        manage(&mut managers, &object, target.by(&version, &time));
+        let owned = generated.without(&object);
+        manage(&mut managers, owned.as_ref().unwrap_or(&object), target.by(&version, &time));
         set_managers(&mut object, &managers);
         if self.mutate(&review, &mut object)? {
             self.complete(&review, &mut object)?;

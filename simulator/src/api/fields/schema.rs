@@ -66,7 +66,7 @@ static POD_SPEC: Schema = Fields(&[
     ("initContainers", &CONTAINERS),
     ("ephemeralContainers", &CONTAINERS),
     ("volumes", &BY_NAME),
-    ("imagePullSecrets", &BY_NAME),
+    ("imagePullSecrets", &PULL_SECRETS),
     ("hostAliases", &BY_IP),
     ("schedulingGates", &BY_NAME),
     ("resourceClaims", &BY_NAME),
@@ -75,6 +75,7 @@ static POD_SPEC: Schema = Fields(&[
     ("overhead", &MAP),
 ]);
 static SPREAD: Schema = Keyed(&[("topologyKey", None), ("whenUnsatisfiable", None)], &PLAIN);
+static PULL_SECRETS: Schema = Keyed(&[("name", Some(""))], &ATOMIC_ITEM);
 static POD_TEMPLATE: Schema = Fields(&[("metadata", &METADATA), ("spec", &POD_SPEC)]);
 static CONDITIONS: Schema = Fields(&[("conditions", &BY_TYPE)]);
 
@@ -127,8 +128,10 @@ static SECRETS: Schema = Fields(&[
 // JobSet 0.11 `api/jobset/v1alpha2/jobset_types.go`.
 static JOB_SET_SPEC: Schema = Fields(&[("replicatedJobs", &REPLICATED_JOBS)]);
 static REPLICATED_JOBS: Schema = Keyed(&[("name", None)], &REPLICATED_JOB);
-static REPLICATED_JOB: Schema =
-    Fields(&[("template", &Fields(&[("metadata", &METADATA), ("spec", &JOB_SPEC)]))]);
+static REPLICATED_JOB: Schema = Fields(&[
+    ("template", &Fields(&[("metadata", &METADATA), ("spec", &JOB_SPEC)])),
+    ("dependsOn", &BY_NAME),
+]);
 static JOB_SET: Schema = Fields(&[
     ("metadata", &METADATA),
     ("spec", &JOB_SET_SPEC),
@@ -141,26 +144,33 @@ static TRAIN_JOB: Schema = Fields(&[
     (
         "spec",
         &Fields(&[
-            ("trainer", &Fields(&[("env", &ENV)])),
+            ("trainer", &Fields(&[("env", &ENV), ("resourcesPerNode", &RESOURCES)])),
+            ("initializer", &Fields(&[("dataset", &INITIALIZER), ("model", &INITIALIZER)])),
             ("runtimePatches", &Keyed(&[("manager", None)], &RUNTIME_PATCH)),
         ]),
     ),
     ("status", &Fields(&[("conditions", &BY_TYPE), ("jobsStatus", &BY_NAME)])),
 ]);
-static RUNTIME_PATCH: Schema = Fields(&[(
-    "trainingRuntimeSpec",
-    &Fields(&[("template", &Fields(&[("metadata", &METADATA), ("spec", &PATCHED_JOB_SET)]))]),
-)]);
-static PATCHED_JOB_SET: Schema = Fields(&[(
-    "replicatedJobs",
-    &Keyed(
-        &[("name", None)],
-        &Fields(&[(
-            "template",
-            &Fields(&[("metadata", &METADATA), ("spec", &Fields(&[("template", &POD_TEMPLATE)]))]),
-        )]),
-    ),
-)]);
+static INITIALIZER: Schema = Fields(&[("env", &ENV), ("secretRef", &ATOMIC)]);
+static RUNTIME_PATCH: Schema = Fields(&[("trainingRuntimeSpec", &PATCHED_RUNTIME)]);
+static PATCHED_RUNTIME: Schema =
+    Fields(&[("template", &Fields(&[("metadata", &METADATA), ("spec", &PATCHED_JOB_SET)]))]);
+static PATCHED_JOB_SET: Schema = Fields(&[("replicatedJobs", &PATCHED_JOBS)]);
+static PATCHED_JOBS: Schema = Keyed(&[("name", None)], &Fields(&[("template", &PATCHED_JOB)]));
+static PATCHED_JOB: Schema =
+    Fields(&[("metadata", &METADATA), ("spec", &Fields(&[("template", &PATCHED_POD)]))]);
+// Its types are Trainer's own: a node selector is merged here.
+static PATCHED_POD: Schema = Fields(&[("metadata", &METADATA), ("spec", &PATCHED_POD_SPEC)]);
+static PATCHED_POD_SPEC: Schema = Fields(&[
+    ("containers", &PATCHED_CONTAINERS),
+    ("initContainers", &PATCHED_CONTAINERS),
+    ("volumes", &BY_NAME),
+    ("imagePullSecrets", &PULL_SECRETS),
+    ("schedulingGates", &BY_NAME),
+    ("nodeSelector", &MAP),
+]);
+static PATCHED_CONTAINERS: Schema =
+    Keyed(&[("name", None)], &Fields(&[("env", &ENV), ("volumeMounts", &BY_NAME)]));
 static RUNTIME: Schema = Fields(&[
     ("metadata", &METADATA),
     (
@@ -172,18 +182,19 @@ static RUNTIME: Schema = Fields(&[
 // Kueue 0.17 `apis/kueue/v1beta2`.
 static WORKLOAD: Schema = Fields(&[
     ("metadata", &METADATA),
-    (
-        "spec",
-        &Fields(&[("podSets", &Keyed(&[("name", None)], &Fields(&[("template", &POD_TEMPLATE)])))]),
-    ),
+    ("spec", &Fields(&[("podSets", &POD_SETS), ("preemptionGates", &BY_NAME)])),
     ("status", &WORKLOAD_STATUS),
 ]);
+static POD_SETS: Schema = Keyed(&[("name", Some("main"))], &POD_SET);
+static POD_SET: Schema = Fields(&[("template", &POD_TEMPLATE)]);
 static WORKLOAD_STATUS: Schema = Fields(&[
+    ("preemptionGates", &BY_NAME),
+    ("unhealthyNodes", &BY_NAME),
     ("conditions", &BY_TYPE),
     ("admissionChecks", &BY_NAME),
     ("resourceRequests", &BY_NAME),
     ("reclaimablePods", &BY_NAME),
-    ("admission", &Fields(&[("podSetAssignments", &BY_NAME)])),
+    ("admission", &Fields(&[("podSetAssignments", &ASSIGNMENTS)])),
     (
         "schedulingStats",
         &Fields(&[(
@@ -192,12 +203,13 @@ static WORKLOAD_STATUS: Schema = Fields(&[
         )]),
     ),
 ]);
+static ASSIGNMENTS: Schema = Keyed(&[("name", Some("main"))], &PLAIN);
 static QUEUE: Schema = Fields(&[
     ("metadata", &METADATA),
     (
         "spec",
         &Fields(&[
-            ("admissionChecksStrategy", &Fields(&[("admissionChecks", &BY_NAME)])),
+            ("admissionChecksStrategy", &Fields(&[("admissionChecks", &CHECKS)])),
             ("namespaceSelector", &ATOMIC),
         ]),
     ),
@@ -210,12 +222,17 @@ static QUEUE: Schema = Fields(&[
         ]),
     ),
 ]);
+static CHECKS: Schema = Keyed(&[("name", None)], &Fields(&[("onFlavors", &SET)]));
+static FLAVOR: Schema =
+    Fields(&[("metadata", &METADATA), ("spec", &Fields(&[("nodeLabels", &ATOMIC)]))]);
 static FLAVORS: Schema = Keyed(&[("name", None)], &Fields(&[("resources", &BY_NAME)]));
 static OTHER: Schema = Fields(&[("metadata", &METADATA), ("status", &CONDITIONS)]);
 
 /// The schema of a kind.
 pub(in super::super) fn of(resource: &Resource) -> &'static Schema {
-    let known: [(&Resource, &'static Schema); 14] = [
+    let known: [(&Resource, &'static Schema); 16] = [
+        (resource::LOCAL_QUEUE, &QUEUE),
+        (resource::RESOURCE_FLAVOR, &FLAVOR),
         (resource::EVENT, &EVENT),
         (resource::POD, &POD),
         (resource::JOB, &JOB),
@@ -231,8 +248,7 @@ pub(in super::super) fn of(resource: &Resource) -> &'static Schema {
         (resource::WORKLOAD, &WORKLOAD),
         (resource::CLUSTER_QUEUE, &QUEUE),
     ];
-    let queue = [(resource::LOCAL_QUEUE, &QUEUE)];
-    known.iter().chain(&queue).find(|(it, _)| *it == resource).map_or(&OTHER, |(_, it)| it)
+    known.iter().find(|(it, _)| *it == resource).map_or(&OTHER, |(_, it)| it)
 }
 
 impl Schema {

@@ -162,3 +162,16 @@ fn an_apply_needs_a_manager() {
     let cluster = Cluster::new();
     assert_eq!(cluster.apply(&at(WORKLOADS, "w"), "force=true", &workload("w")).0, 422);
 }
+
+#[test]
+fn the_structures_of_built_in_kinds_belong_to_nobody() {
+    let cluster = Cluster::new();
+    let made = cluster.created(PODS, &pod("p", Some("n")));
+    assert_eq!(
+        made["metadata"]["managedFields"][0]["fieldsV1"],
+        json!({"f:spec": {
+            "f:containers": {"k:{\"name\":\"c\"}": {".": {}, "f:image": {}, "f:name": {}}},
+            "f:nodeName": {}, "f:terminationGracePeriodSeconds": {},
+        }})
+    );
+}
