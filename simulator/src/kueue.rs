@@ -60,3 +60,6 @@ pub fn controllers(features: &Features) -> Vec<Box<dyn Controller>> {
 pub fn webhooks(features: &Arc<Mutex<Features>>) -> Vec<Box<dyn Webhook>> {
     webhook::all(features)
 }
+
+#[cfg(test)]
+mod tests;
