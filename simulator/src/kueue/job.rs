@@ -56,6 +56,11 @@ impl Controller for JobController {
         self.integration.resource().plural
     }
 
+    fn workers(&self) -> usize {
+        // As Kueue's own manifests have it.
+        if self.integration == Integration::Job { 5 } else { 1 }
+    }
+
     fn watches(&self) -> &'static [&'static Resource] {
         static WATCHED: [&Resource; 8] = [
             JOB,

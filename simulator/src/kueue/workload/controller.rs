@@ -38,6 +38,11 @@ impl Controller for WorkloadController {
         "workload"
     }
 
+    fn workers(&self) -> usize {
+        // As Kueue's own manifests have it.
+        5
+    }
+
     fn watches(&self) -> &'static [&'static Resource] {
         static WATCHED: [&Resource; 5] = [
             WORKLOAD,
