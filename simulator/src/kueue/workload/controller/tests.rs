@@ -196,3 +196,38 @@ fn what_waits_is_told_why() {
     let message = "ClusterQueue cq is inactive";
     assert_eq!(told(&write, "QuotaReserved"), Some(says("False", "Inadmissible", message)));
 }
+
+#[rstest]
+#[case(
+    "LocalQueueStopped",
+    "LocalQueueRestarted",
+    "The LocalQueue was restarted after being stopped"
+)]
+#[case(
+    "ClusterQueueStopped",
+    "ClusterQueueRestarted",
+    "The ClusterQueue was restarted after being stopped"
+)]
+fn what_a_stopped_queue_evicted_is_requeued_when_it_runs_again(
+    #[case] by: &str,
+    #[case] reason: &str,
+    #[case] message: &str,
+) {
+    let requeued = || json!([is("Requeued", "False", by)]);
+    let write = written(&mut view("None"), workload(&requeued(), "Pending")).unwrap();
+    assert_eq!(told(&write, "Requeued"), Some(says("True", reason, message)));
+}
+
+#[test]
+fn a_gate_and_a_stopped_queue_are_told_in_turn_for_ever() {
+    let mut gated = workload(&json!([]), "Pending");
+    gated["metadata"]["annotations"] = json!({ADMISSION_GATED_BY: "a.b/c"});
+    let reasons: Vec<_> = (0..4)
+        .map(|_| {
+            let write = written(&mut view("Hold"), gated.clone()).unwrap();
+            gated["status"] = write["status"].clone();
+            told(&write, "QuotaReserved").unwrap().1
+        })
+        .collect();
+    assert_eq!(reasons, ["AdmissionGated", "Inadmissible", "AdmissionGated", "Inadmissible"]);
+}
