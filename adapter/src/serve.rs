@@ -62,6 +62,15 @@ where
     let mut unflushed = false;
     loop {
         tokio::select! {
+            biased;
+            written = write(&mut output, &answers), if unflushed || !answers.is_empty() => {
+                let written = written?;
+                answers.drain(..written);
+                unflushed = written > 0;
+            }
+            Some(answer) = conversation.next_answer() => {
+                answers.extend_from_slice(answer.line().as_bytes());
+            }
             // Without room for answers no more requests are read.
             read = input.read(&mut chunk), if answers.len() < LINE_LIMIT => {
                 let read = read?;
@@ -81,14 +90,6 @@ where
                         answers.extend_from_slice(answer.line().as_bytes());
                     }
                 }
-            }
-            Some(answer) = conversation.next_answer() => {
-                answers.extend_from_slice(answer.line().as_bytes());
-            }
-            written = write(&mut output, &answers), if unflushed || !answers.is_empty() => {
-                let written = written?;
-                answers.drain(..written);
-                unflushed = written > 0;
             }
         }
     }

@@ -68,25 +68,52 @@ pub async fn run(
         Some(path) => client::from_kubeconfig(path).await?,
         None => client::from_environment().await?,
     };
-    run_on(client, config, parts, shutdown).await
+    run_in(Surroundings::new(client), config, parts, shutdown).await
 }
 
-/// As [`run`], on a client that is there already.
-pub async fn run_on(
+/// What a controller runs in.
+pub struct Surroundings {
     client: Client,
+    clock: Arc<dyn Clock>,
+    endpoints: Endpoints,
+}
+
+/// How it is seen that a controller is well.
+enum Endpoints {
+    /// Over HTTP.
+    Served,
+    /// It says once that it is ready.
+    Told(oneshot::Sender<()>),
+}
+
+impl Surroundings {
+    /// A cluster that this client reaches, with this machine's clock. The endpoints are served.
+    pub fn new(client: Client) -> Self {
+        Self { client, clock: Arc::new(SystemClock), endpoints: Endpoints::Served }
+    }
+
+    /// The same without a network: the time is this clock's, no endpoints are served, and `ready` is
+    /// told once every watch has had its first list.
+    pub fn embedded(client: Client, clock: Arc<dyn Clock>, ready: oneshot::Sender<()>) -> Self {
+        Self { client, clock, endpoints: Endpoints::Told(ready) }
+    }
+}
+
+/// As [`run`], in surroundings that are there already.
+pub async fn run_in(
+    surroundings: Surroundings,
     config: Config,
     parts: impl FnOnce(&Environment) -> Parts,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), RunError> {
     config.check()?;
+    let Surroundings { client, clock, endpoints } = surroundings;
     let (synced, everything, metrics) = (Synced::default(), Everything::new(), Metrics::new());
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let limits = Limits { request: config.timeouts.request };
     let stop = shutdown.boxed().shared();
 
-    let listener = serve::listen(config.listen, config.endpoints_file.as_deref()).await?;
-    let serving =
-        serve::serve(listener, Shown { metrics: metrics.clone(), synced: synced.clone() });
+    let shown = Shown { metrics: metrics.clone(), synced: synced.clone() };
+    let serving = show(endpoints, &config, shown).await?;
 
     let identity = config.identity.clone().unwrap_or_else(default_identity);
     let shared = (clock.clone(), everything.clone(), metrics.clone());
@@ -114,6 +141,7 @@ pub async fn run_on(
     let mut working = reconcilers(&watches, checks, (context, config.concurrency), stop.clone());
 
     let ended = tokio::select! {
+        biased;
         () = &mut working => Ok(()),
         _ = &mut keeping => Err(RunError::LeaseTask),
         served = serving => Err(served.err().map_or(RunError::LeaseTask, RunError::Serve)),
@@ -131,6 +159,27 @@ pub async fn run_on(
         return Err(RunError::LeaseTask);
     }
     ended
+}
+
+/// Shows how the controller is until what it returns is dropped.
+async fn show(
+    endpoints: Endpoints,
+    config: &Config,
+    shown: Shown,
+) -> Result<BoxFuture<'static, Result<(), ServeError>>, ServeError> {
+    match endpoints {
+        Endpoints::Served => {
+            let listener = serve::listen(config.listen, config.endpoints_file.as_deref()).await?;
+            Ok(serve::serve(listener, shown).boxed())
+        }
+        Endpoints::Told(ready) => Ok(async move {
+            shown.synced.complete().await;
+            // Whoever started it may have lost interest.
+            let _ = ready.send(());
+            future::pending().await
+        }
+        .boxed()),
+    }
 }
 
 /// Both reconcilers, until `stop` and until what is under way then is over.

@@ -104,8 +104,9 @@ impl Keeper {
     /// Renews or watches the Lease until `end`, and gives it up then.
     pub(crate) async fn keep_until(mut self, end: impl Future<Output = ()> + Send) {
         tokio::select! {
-            () = self.keep() => {}
+            biased;
             () = end => {}
+            () = self.keep() => {}
         }
         self.release().await;
     }

@@ -31,7 +31,7 @@ mod triggers;
 
 pub use apply::{Applied, Apply, LiveWriter};
 pub use config::{Config, ConfigError, Lease, Timeouts};
-pub use controller::{RunError, run, run_on};
+pub use controller::{RunError, Surroundings, run, run_in};
 pub use decide::{Contract, Decide, Decision, Standstill, WaitReason};
 pub use gather::{Gather, GatherError, LiveReader};
 pub use parts::{Environment, Parts};

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use dispatch_contract::names;
@@ -77,25 +77,29 @@ impl Backoff for WatchBackoff {
 /// Which watches have not had their first list yet.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Synced {
-    missing: Arc<Mutex<BTreeSet<String>>>,
+    missing: Arc<watch::Sender<BTreeSet<String>>>,
 }
 
 impl Synced {
     pub(crate) fn expect(&self, watch: &str) {
-        self.lock().insert(watch.to_owned());
+        self.missing.send_modify(|missing| {
+            missing.insert(watch.to_owned());
+        });
     }
 
     pub(crate) fn done(&self, watch: &str) {
-        self.lock().remove(watch);
+        self.missing.send_if_modified(|missing| missing.remove(watch));
     }
 
     /// The watches that are still missing, in order.
     pub(crate) fn missing(&self) -> Vec<String> {
-        self.lock().iter().cloned().collect()
+        self.missing.borrow().iter().cloned().collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeSet<String>> {
-        self.missing.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Returns when none is missing of those that were expected until then.
+    pub(crate) async fn complete(&self) {
+        // The sender lives here.
+        let _ = self.missing.subscribe().wait_for(BTreeSet::is_empty).await;
     }
 }
 

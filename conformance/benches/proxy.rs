@@ -56,8 +56,10 @@ type Watches = Arc<Mutex<Vec<mpsc::UnboundedSender<Bytes>>>>;
 async fn main() -> ExitCode {
     let watches = Watches::default();
     let server = FakeServer::start(handler(Arc::clone(&watches))).await;
-    let upstream =
-        Upstream { server: server.url.clone(), certificate_authority: server.authority.clone() };
+    let upstream = Upstream::Server {
+        server: server.url.clone(),
+        certificate_authority: server.authority.clone(),
+    };
     let proxy = Proxy::start(upstream).await.unwrap();
     let port = proxy.port(Subject { role: Role::Controller, replica: 0 }).await.unwrap();
     let folder = tempfile::tempdir().unwrap();

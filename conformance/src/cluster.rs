@@ -1,12 +1,14 @@
 //! Where a scenario runs.
 //!
-//! `local` is a real control plane of its own, as processes on this machine. Every cluster
+//! `simulated` is embedded in this process, in a time of its own. `local` is a real control plane of
+//! its own, as processes on this machine. Every real cluster
 //! reports what it is doing through [`Progress`] and what went wrong through [`ClusterError`].
 
 pub mod error;
 mod lead_through;
 pub mod local;
 pub mod progress;
+pub mod simulated;
 
 pub use error::ClusterError;
 pub use lead_through::LeadThrough;

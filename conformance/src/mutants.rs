@@ -14,7 +14,7 @@ mod told;
 
 use std::sync::Arc;
 
-use dispatch_adapter::Decisions;
+use dispatch_adapter::{ByContract, Decisions};
 use dispatch_admission::{Environment, Parts};
 use thiserror::Error;
 
@@ -59,9 +59,8 @@ impl Mutant {
         }
     }
 
-    /// Says that it stands in for another subject than this one.
-    pub fn is_not_a(&self, other: &str) -> String {
-        format!("`{}` stands in for the {}, not for the {other}", self.name, self.is())
+    fn is_not_a(&self, asked: &'static str) -> NotMade {
+        NotMade::Another { name: self.name, is: self.is(), asked }
     }
 
     /// Whether it stands in for a subject of this role.
@@ -111,6 +110,42 @@ pub fn matching(parts: &[String]) -> Result<Vec<&'static Mutant>, NoneMatches> {
 pub struct UnknownMutant {
     /// The name that was given.
     pub name: String,
+}
+
+/// No subject is made of what was asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum NotMade {
+    /// There is none of this name.
+    #[error(transparent)]
+    Unknown(#[from] UnknownMutant),
+    /// It stands in for another subject.
+    #[error("`{name}` stands in for the {is}, not for the {asked}")]
+    Another {
+        /// Its name.
+        name: &'static str,
+        /// What it stands in for.
+        is: &'static str,
+        /// What it was to stand in for.
+        asked: &'static str,
+    },
+}
+
+/// What the controller of this name is made of; the reference, without one.
+pub fn controller(name: Option<&str>) -> Result<fn(&Environment) -> Parts, NotMade> {
+    match name.map(find).transpose()? {
+        None => Ok(Parts::reference),
+        Some(Mutant { replaces: Replaced::Controller(parts), .. }) => Ok(*parts),
+        Some(mutant) => Err(mutant.is_not_a("controller")),
+    }
+}
+
+/// What the adapter of this name decides by; the reference, without one.
+pub fn adapter(name: Option<&str>) -> Result<fn() -> Arc<dyn Decisions>, NotMade> {
+    match name.map(find).transpose()? {
+        None => Ok(|| Arc::new(ByContract)),
+        Some(Mutant { replaces: Replaced::Adapter(decisions), .. }) => Ok(*decisions),
+        Some(mutant) => Err(mutant.is_not_a("adapter")),
+    }
 }
 
 fn names() -> String {

@@ -26,26 +26,42 @@ mod target;
 mod upstream;
 mod watching;
 
+use std::sync::Arc;
+
+use dispatch_simulator::component::SendRequest;
 use thiserror::Error;
 
+pub use answer::{Answer, Lost};
 pub use certificates::CertificateError;
 pub use fault::{AtRandom, Effect, Fault, Pattern, Refusal, Sets, Signal, Times, WatchFault, When};
 pub use log::{JournalLog, Log, Signals};
-pub use port::Port;
+pub use port::{Port, PortService};
 pub use tap::{Placed, Scope, Tap};
 
-use crate::history::Subject;
+use crate::history::{Role, Subject};
 
 use certificates::Identity;
 use upstream::{Pool, Server};
 
 /// The API server behind the proxy.
-#[derive(Clone, Debug)]
-pub struct Upstream {
-    /// Its URL: `https`, host and port.
-    pub server: String,
-    /// The certificate authority that signed its certificate, PEM.
-    pub certificate_authority: String,
+#[derive(Clone)]
+pub enum Upstream {
+    /// One that is reached over the network.
+    Server {
+        /// Its URL: `https`, host and port.
+        server: String,
+        /// The certificate authority that signed its certificate, PEM.
+        certificate_authority: String,
+    },
+    /// One in this process. Nothing listens then: subjects are given a [`Port::service`].
+    Embedded(Arc<dyn Embedded>),
+}
+
+/// An API server in this process.
+pub trait Embedded: Send + Sync {
+    /// How requests of this role get to it. Subjects say themselves who they are, by a token; the
+    /// cluster's components are known.
+    fn service(&self, role: Role) -> Arc<SendRequest>;
 }
 
 /// The proxy cannot be started, or cannot listen.
@@ -73,28 +89,46 @@ pub enum ProxyError {
 }
 
 /// The proxy of a run. Its certificate authority is its own and lives in memory alone.
-pub struct Proxy {
-    server: Server,
-    identity: Identity,
+pub struct Proxy(Kind);
+
+enum Kind {
+    Listening { server: Server, identity: Identity },
+    Embedded(Arc<dyn Embedded>),
 }
 
 impl Proxy {
     /// A proxy to an API server, which is not asked for anything yet.
     #[expect(clippy::unused_async, reason = "what it does at its start may have to wait one day")]
     pub async fn start(upstream: Upstream) -> Result<Self, ProxyError> {
-        let server = Server::new(&upstream)?;
-        Ok(Self { server, identity: Identity::create().map_err(ProxyError::Certificate)? })
+        Ok(Self(match upstream {
+            Upstream::Server { server, certificate_authority } => Kind::Listening {
+                server: Server::new(&server, &certificate_authority)?,
+                identity: Identity::create().map_err(ProxyError::Certificate)?,
+            },
+            Upstream::Embedded(embedded) => Kind::Embedded(embedded),
+        }))
     }
 
-    /// The certificate authority that signed the proxy's certificate, PEM, for kubeconfigs.
+    /// The certificate authority that signed the proxy's certificate, PEM, for kubeconfigs; empty
+    /// where nothing listens.
     pub fn certificate_authority(&self) -> &str {
-        &self.identity.authority
+        match &self.0 {
+            Kind::Listening { identity, .. } => &identity.authority,
+            Kind::Embedded(_) => "",
+        }
     }
 
     /// Listens for a subject until the port is dropped. What comes in there has connections to the
     /// API server of its own.
     pub async fn port(&self, subject: Subject) -> Result<Port, ProxyError> {
-        Port::listen(subject, self.identity.acceptor.clone(), Pool::new(&self.server)).await
+        match &self.0 {
+            Kind::Listening { server, identity } => {
+                Port::listen(subject, identity.acceptor.clone(), Pool::network(server)).await
+            }
+            Kind::Embedded(embedded) => {
+                Ok(Port::embedded(subject, Pool::Embedded(embedded.service(subject.role))))
+            }
+        }
     }
 }
 

@@ -19,6 +19,7 @@ mod observer;
 mod proxied;
 mod record;
 mod set_up;
+mod simulated;
 mod stage;
 mod steps;
 mod stood_still;
@@ -30,12 +31,10 @@ mod watch;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use dispatch_contract::{Clock, OsEntropy, SystemClock};
-
 pub use case::Case;
 pub use cases::cases;
 pub use error::RunError;
-pub use host::{Claim, Frozen, Host, HostError, Led};
+pub use host::{Claim, Frozen, Host, HostError, Led, Way};
 pub use interrupt::{Interruption, Interrupts};
 pub use names::Names;
 pub use observer::{Observer, Progress, Silent};
@@ -120,8 +119,8 @@ pub async fn play(
     let history = folder.join("history.ndjson");
     fs_err::create_dir_all(&folder)
         .map_err(|source| RunError::Results { path: folder.clone(), source })?;
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let mut tools = Tools { clock: Arc::clone(&clock), entropy: Arc::new(OsEntropy), observer };
+    let clock = host.clock();
+    let mut tools = Tools { clock: Arc::clone(&clock), entropy: host.entropy(), observer };
     let journal = Arc::new(Journal::create(&history, clock)?);
     tools.observer.progress(&Progress::Recording { history: &history });
     journal.append(None, What::Begin(Box::new(begin(scenario, host, settings, &names))))?;
@@ -156,7 +155,11 @@ pub async fn play(
     };
     let ended = conclude(&journal, ended);
     tools.observer.progress(&Progress::CleaningUp);
-    let torn = teardown::teardown(host, &client, &names, &rights, &gates).await;
+    let torn = if host.is_disposable() {
+        Torn::default()
+    } else {
+        teardown::teardown(host, &client, &names, &rights, &gates).await
+    };
     // Until here it ended the pods that were removed.
     drop(kubelet);
     let Torn { left: left_behind, leaving } = torn;

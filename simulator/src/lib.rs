@@ -15,6 +15,7 @@
 //!   sources that it mirrors.
 
 pub mod api;
+mod cluster;
 pub mod component;
 pub mod jobset;
 pub mod kubernetes;
@@ -22,3 +23,5 @@ pub mod kueue;
 pub mod object;
 pub mod resource;
 pub mod trainer;
+
+pub use cluster::{Cluster, Now};

@@ -9,17 +9,13 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use dispatch_contract::{Entropy, OsEntropy};
 
-use super::cluster::Kind;
-use super::play::{
-    self, Audience, Item, Left, OnCluster, bring_up, end, lead, leave, play_all, writable,
-};
+use super::play::{self, Audience, Ground, Item, Left, Where, play_all, writable};
 use super::scenarios::{self, Source};
 use super::terminal::{Meanwhile, print, say};
-use crate::cluster::local::Running;
 use crate::exit_code::ExitCode;
 use crate::mutants::{self, CANARY, Mutant};
 use crate::report::{self, Catch, Group, MutantReport, RunReport, ScenarioReport, Status};
-use crate::run::{Host, Interrupts, Proxied};
+use crate::run::Interrupts;
 use crate::scenario::Scenario;
 
 #[derive(Debug, Args)]
@@ -27,13 +23,8 @@ pub(super) struct Arguments {
     /// Only broken and permitted subjects whose name contains one of these; the canary and the
     /// reference are judged all the same.
     filter: Vec<String>,
-    /// Where to play.
-    #[arg(long, value_enum)]
-    cluster: Kind,
-    /// The cluster to take up, if one of this name runs and matches; else a new one is started, and
-    /// ended afterwards.
-    #[arg(long, default_value = "default")]
-    name: String,
+    #[command(flatten)]
+    place: Where,
     /// The folder for histories and mutants.json. A new one under results/ unless given.
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
@@ -48,6 +39,7 @@ pub(super) struct Arguments {
 
 /// What was asked for, once everything about it was found to be possible.
 struct Asked {
+    place: Where,
     run: String,
     wanted: Vec<&'static Mutant>,
     scenarios: Vec<Arc<Scenario>>,
@@ -58,8 +50,6 @@ struct Asked {
 
 /// Runs the command.
 pub(super) async fn run(arguments: Arguments) -> ExitCode {
-    let Kind::Local = arguments.cluster;
-    let name = arguments.name.clone();
     let asked = match ask(arguments) {
         Ok(asked) => asked,
         Err(code) => return code,
@@ -68,20 +58,15 @@ pub(super) async fn run(arguments: Arguments) -> ExitCode {
         Ok(interrupts) => interrupts,
         Err(code) => return code,
     };
-    let cluster = match bring_up(&name, interrupts.clone()).await {
-        Ok(cluster) => cluster,
+    let ground = match Ground::bring_up(&asked.place, &asked.scenarios, &interrupts).await {
+        Ok(ground) => ground,
         Err(code) => return code,
     };
-    let (cluster, proxied) = match lead(cluster, &asked.scenarios, &interrupts).await {
-        Ok(led) => led,
-        Err(code) => return code,
-    };
-    print(&first_line(&asked, &cluster));
-    let mut console = Console::new(&asked, &cluster);
-    let left = trials(&asked, (&cluster, &proxied), &interrupts, &mut console).await;
-    let versions = Host::versions(&cluster);
-    end(proxied, &cluster).await;
-    leave(cluster, &left.leaving).await;
+    print(&first_line(&asked, &ground));
+    let mut console = Console::new(&asked, &ground);
+    let left = trials(&asked, &ground, &interrupts, &mut console).await;
+    let versions = ground.versions();
+    ground.leave(&left.leaving).await;
     let reports = console.finished();
     let found = match interrupts.seen() {
         Some(interruption) => play::code_of(interruption),
@@ -102,13 +87,14 @@ fn ask(arguments: Arguments) -> Result<Asked, ExitCode> {
     let results = arguments.report.unwrap_or_else(|| Path::new("results").join(&run));
     writable(&results)?;
     let scenarios = scenarios.into_iter().map(Arc::new).collect();
-    let at_once = play::at_once(arguments.parallel);
+    let at_once = arguments.place.at_once(arguments.parallel);
     let with_reference = !arguments.without_reference;
-    Ok(Asked { run, wanted, scenarios, results, at_once, with_reference })
+    let place = arguments.place;
+    Ok(Asked { place, run, wanted, scenarios, results, at_once, with_reference })
 }
 
-fn first_line(asked: &Asked, host: &dyn Host) -> String {
-    let (versions, cluster) = (play::versions(host), host.kind());
+fn first_line(asked: &Asked, ground: &Ground) -> String {
+    let (versions, cluster) = (play::versions(ground), ground.kind());
     let permitted = asked.wanted.iter().filter(|mutant| mutant.is_permitted()).count();
     let broken = asked.wanted.len() - permitted;
     let permitted = if permitted > 0 { format!(", {permitted} permitted") } else { String::new() };
@@ -122,11 +108,11 @@ fn first_line(asked: &Asked, host: &dyn Host) -> String {
 /// Judges the canary, and everything else once that was caught.
 async fn trials(
     asked: &Asked,
-    (host, proxied): (&Running, &Proxied),
+    ground: &Ground,
     interrupts: &Interrupts,
     console: &mut Console,
 ) -> Left {
-    let player = OnCluster { host, proxied, run: &asked.run, time_scale: 1, interrupts };
+    let player = ground.player(&asked.run, 1, interrupts);
     let mut numbers = 1..;
     let (canary, others): (Vec<_>, Vec<_>) =
         (0..console.trials.len()).partition(|trial| is_canary(console.trials[*trial].subject));
@@ -134,7 +120,7 @@ async fn trials(
     for trials in [canary, others] {
         let items = console.stage(asked, &trials);
         let at_once = asked.at_once;
-        let more = play_all(&items, at_once, &mut numbers, &player, interrupts, console).await;
+        let more = play_all(&items, at_once, &mut numbers, &*player, interrupts, console).await;
         left.leaving.extend(more.leaving);
         left.not_played += more.not_played;
         if !console.canary_is_caught() || left.not_played > 0 || interrupts.seen().is_some() {
@@ -182,12 +168,12 @@ struct Console {
 }
 
 impl Console {
-    fn new(asked: &Asked, host: &dyn Host) -> Self {
+    fn new(asked: &Asked, ground: &Ground) -> Self {
         let trial = |subject: Option<&'static Mutant>| Trial {
             subject,
             run: RunReport {
                 run: asked.run.clone(),
-                cluster: host.kind().to_owned(),
+                cluster: ground.kind().to_owned(),
                 mutant: subject.map(|mutant| mutant.name.to_owned()),
                 no_claim: Vec::new(),
                 scenarios: Vec::new(),

@@ -6,6 +6,7 @@ mod cluster;
 mod one;
 mod results;
 mod schedule;
+mod simulated;
 
 #[cfg(test)]
 mod tests;
@@ -28,8 +29,7 @@ use board::{Board, Tell};
 use schedule::Schedule;
 
 pub(super) use cases::{asks_for, asks_for_case};
-pub(super) use cluster::{bring_up, code_of, end, interrupts, lead, leave, versions};
-pub(super) use one::OnCluster;
+pub(super) use cluster::{Ground, Where, code_of, interrupts, versions};
 pub(super) use results::{keep, writable};
 
 /// How many scenarios are played at once for each core, unless said otherwise: most of the time a
@@ -125,7 +125,7 @@ pub(super) struct Left {
 }
 
 /// How many are played at once: as many as were asked for, or what suits this machine.
-pub(super) fn at_once(asked: Option<u8>) -> usize {
+fn at_once(asked: Option<u8>) -> usize {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     asked.map_or((AT_ONCE_PER_CORE * cores).min(AT_ONCE), usize::from)
 }

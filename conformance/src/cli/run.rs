@@ -7,16 +7,12 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use dispatch_contract::{Entropy, OsEntropy};
 
-use super::cluster::Kind;
-use super::play::{
-    self, Audience, Item, OnCluster, bring_up, end, lead, leave, play_all, writable,
-};
+use super::play::{self, Audience, Ground, Item, Where, play_all, writable};
 use super::scenarios::{self, Source};
 use super::terminal::{Meanwhile, print, say};
 use crate::exit_code::ExitCode;
 use crate::mutants;
 use crate::report::{self, Group, Header, RunReport, ScenarioReport, Status};
-use crate::run::Host;
 use crate::scenario::Scenario;
 
 #[derive(Debug, Args)]
@@ -24,13 +20,8 @@ pub(super) struct Arguments {
     /// Only scenarios whose id contains one of these, such as readmission/ or gate-leak; or, with the
     /// whole id and a case after it, only such cases.
     filter: Vec<String>,
-    /// Where to play them.
-    #[arg(long, value_enum)]
-    cluster: Kind,
-    /// The cluster to take up, if one of this name runs and matches; else a new one is started, and
-    /// ended afterwards.
-    #[arg(long, default_value = "default")]
-    name: String,
+    #[command(flatten)]
+    place: Where,
     /// Scenarios of this folder instead of the suite's own: no claim to conformance.
     #[arg(long, value_name = "DIR")]
     scenarios: Option<PathBuf>,
@@ -55,6 +46,7 @@ pub(super) struct Arguments {
 
 /// A run that was asked for, once everything about it was found to be possible.
 struct Asked {
+    place: Where,
     run: String,
     scenarios: Vec<Arc<Scenario>>,
     filter: Vec<String>,
@@ -68,8 +60,6 @@ struct Asked {
 
 /// Runs the command.
 pub(super) async fn run(arguments: Arguments) -> ExitCode {
-    let Kind::Local = arguments.cluster;
-    let name = arguments.name.clone();
     let asked = match ask(arguments) {
         Ok(asked) => asked,
         Err(code) => return code,
@@ -79,27 +69,22 @@ pub(super) async fn run(arguments: Arguments) -> ExitCode {
         Err(code) => return code,
     };
     let begun = Instant::now();
-    let cluster = match bring_up(&name, interrupts.clone()).await {
-        Ok(cluster) => cluster,
+    let ground = match Ground::bring_up(&asked.place, &asked.scenarios, &interrupts).await {
+        Ok(ground) => ground,
         Err(code) => return code,
     };
-    let (cluster, proxied) = match lead(cluster, &asked.scenarios, &interrupts).await {
-        Ok(led) => led,
-        Err(code) => return code,
-    };
-    print(&first_line(&asked, &cluster));
+    print(&first_line(&asked, &ground));
     let items = items(&asked);
-    let mut console = Console::new(report_of(&asked, &cluster), Instant::now());
-    let (host, run, time_scale) = (&cluster, asked.run.as_str(), asked.time_scale);
-    let player = OnCluster { host, proxied: &proxied, run, time_scale, interrupts: &interrupts };
-    let left =
-        play_all(&items, asked.at_once, &mut (1..), &player, &interrupts, &mut console).await;
+    let mut console = Console::new(report_of(&asked, &ground), Instant::now());
+    let player = ground.player(&asked.run, asked.time_scale, &interrupts);
+    let at_once = asked.at_once;
+    let left = play_all(&items, at_once, &mut (1..), &*player, &interrupts, &mut console).await;
+    drop(player);
     let mut report = console.finished();
     report.not_played = left.not_played;
     report.interrupted = interrupts.seen().map(play::code_of);
     report.took = begun.elapsed();
-    end(proxied, &cluster).await;
-    leave(cluster, &left.leaving).await;
+    ground.leave(&left.leaving).await;
     finish(&report, &asked.results)
 }
 
@@ -133,13 +118,14 @@ fn ask(arguments: Arguments) -> Result<Asked, ExitCode> {
     let results = arguments.report.unwrap_or_else(|| Path::new("results").join(&run));
     writable(&results)?;
     Ok(Asked {
+        at_once: arguments.place.at_once(arguments.parallel),
+        place: arguments.place,
         run,
         scenarios: chosen.into_iter().map(Arc::new).collect(),
         filter: arguments.filter,
         results,
         mutant: arguments.mutant,
         no_claim,
-        at_once: play::at_once(arguments.parallel),
         repeat: arguments.repeat,
         time_scale: arguments.time_scale,
     })
@@ -171,22 +157,22 @@ fn only(filters: &[String], id: &str) -> Vec<String> {
     cases.unwrap_or_default().into_iter().map(str::to_owned).collect()
 }
 
-fn first_line(asked: &Asked, host: &dyn Host) -> String {
+fn first_line(asked: &Asked, ground: &Ground) -> String {
     report::header(&Header {
         count: asked.scenarios.len(),
         times: asked.repeat,
         at_once: asked.at_once,
-        cluster: host.kind(),
-        versions: &play::versions(host),
+        cluster: ground.kind(),
+        versions: &play::versions(ground),
         mutant: asked.mutant.as_deref(),
     })
 }
 
 /// The report of a run of which nothing is known yet.
-fn report_of(asked: &Asked, host: &dyn Host) -> RunReport {
+fn report_of(asked: &Asked, ground: &Ground) -> RunReport {
     RunReport {
         run: asked.run.clone(),
-        cluster: host.kind().to_owned(),
+        cluster: ground.kind().to_owned(),
         mutant: asked.mutant.clone(),
         no_claim: asked.no_claim.clone(),
         scenarios: Vec::new(),

@@ -1,17 +1,16 @@
 //! `dispatch-conformance subject`: becomes one of the subjects. Started by the suite itself.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use clap::{Args, Subcommand};
-use dispatch_adapter::{ByContract, Decisions, serve};
-use dispatch_admission::{Config, Environment, Parts};
+use dispatch_adapter::serve;
+use dispatch_admission::Config;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 use super::terminal;
 use crate::exit_code::ExitCode;
-use crate::mutants::{self, Mutant, Replaced};
+use crate::mutants;
 
 /// What the subject logs, unless `RUST_LOG` says otherwise.
 const LOG: &str = "info,dispatch_admission=debug,dispatch_adapter=debug";
@@ -69,20 +68,11 @@ async fn admission(
     let shutdown = async move {
         terminate.recv().await;
     };
-    let parts: fn(&Environment) -> Parts = match mutant.map(mutants::find).transpose()? {
-        Some(Mutant { replaces: Replaced::Controller(parts), .. }) => *parts,
-        Some(mutant) => return Err(mutant.is_not_a("controller").into()),
-        None => Parts::reference,
-    };
-    Ok(dispatch_admission::run(config, parts, shutdown).await?)
+    Ok(dispatch_admission::run(config, mutants::controller(mutant)?, shutdown).await?)
 }
 
 async fn adapter(mutant: Option<&str>) -> Result<(), Box<dyn std::error::Error>> {
-    let decisions: fn() -> Arc<dyn Decisions> = match mutant.map(mutants::find).transpose()? {
-        Some(Mutant { replaces: Replaced::Adapter(decisions), .. }) => *decisions,
-        Some(mutant) => return Err(mutant.is_not_a("adapter").into()),
-        None => || Arc::new(ByContract),
-    };
+    let decisions = mutants::adapter(mutant)?;
     let open = |config| async move {
         let adapter = dispatch_adapter::connect(config).await?;
         Ok(adapter.with_decisions(decisions()))

@@ -43,6 +43,7 @@ pub(super) async fn serve(
         let mut left = false;
         loop {
             tokio::select! {
+                biased;
                 event = seen.recv() => match event {
                     Some(event) => pods.note(event),
                     None => return,

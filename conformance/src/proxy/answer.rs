@@ -14,10 +14,10 @@ use super::refusal::Failure;
 /// The subject gets no answer, or not all of it: its connection is cut, with HTTP/2 its stream.
 #[derive(Debug, Error)]
 #[error("the connection is cut in the middle of a request")]
-pub(super) struct Lost;
+pub struct Lost;
 
 /// What a subject is given.
-pub(super) type Answer = Response<UnsyncBoxBody<Bytes, Lost>>;
+pub type Answer = Response<UnsyncBoxBody<Bytes, Lost>>;
 
 /// Where to give it; once. Dropped without, the connection is cut.
 pub(super) type Reply = oneshot::Sender<Answer>;

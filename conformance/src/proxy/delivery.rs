@@ -3,11 +3,12 @@
 use http::Response;
 use http::response::Parts;
 use http_body_util::BodyExt;
-use hyper::body::{Bytes, Incoming};
+use hyper::body::Bytes;
 
 use super::answer::{self, Lost, Reply};
 use super::passage::Party;
 use super::summary::Summary;
+use super::upstream::Body;
 use crate::history::Ending;
 
 /// Up to this many bytes an answer is given in one piece.
@@ -19,7 +20,7 @@ const READ_BYTES: usize = 64 << 20;
 /// An answer on its way.
 pub(super) struct Delivery {
     head: Parts,
-    body: Incoming,
+    body: Body,
     /// What came of the body.
     come: Vec<Bytes>,
     bytes: usize,
@@ -34,13 +35,13 @@ enum State {
 }
 
 impl Delivery {
-    pub(super) fn of(response: Response<Incoming>) -> Self {
+    pub(super) fn of(response: Response<Body>) -> Self {
         let (head, body) = response.into_parts();
         Self { head, body, come: Vec::new(), bytes: 0, state: State::Comes }
     }
 
     /// The answer, if nothing of it was read.
-    pub(super) fn into_response(self) -> Response<Incoming> {
+    pub(super) fn into_response(self) -> Response<Body> {
         Response::from_parts(self.head, self.body)
     }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use http::request::Parts;
 use http::{Request, Response, StatusCode};
-use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
-use hyper::body::{Bytes, Incoming};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use hyper::body::{Body as HttpBody, Bytes};
 use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -21,6 +21,7 @@ use super::refusal::Failure;
 use super::summary::Summary;
 use super::table::{Met, Reach};
 use super::tap::TapState;
+use super::upstream::Body;
 use super::watching::Watching;
 use crate::history::{Ending, RequestSent, What};
 
@@ -31,7 +32,11 @@ const BODY_BYTES: usize = 16 << 20;
 ///
 /// What happens to the request does so in a task of its own: it goes on when the subject gives up,
 /// which drops this.
-pub(super) async fn serve(side: Arc<Side>, request: Request<Incoming>) -> Result<Answer, Lost> {
+pub(super) async fn serve<B>(side: Arc<Side>, request: Request<B>) -> Result<Answer, Lost>
+where
+    B: HttpBody<Data = Bytes>,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
     let (head, body) = request.into_parts();
     let body = match Limited::new(body, BODY_BYTES).collect().await {
         Ok(body) => body.to_bytes(),
@@ -221,9 +226,9 @@ impl Passage {
     }
 
     /// Sends the request on.
-    async fn send(&mut self, way: &Way) -> Result<Response<Incoming>, String> {
+    async fn send(&mut self, way: &Way) -> Result<Response<Body>, String> {
         headers::to_upstream(&mut self.head.headers);
-        let mut request = Request::new(Full::new(std::mem::take(&mut self.body)));
+        let mut request = Request::new(std::mem::take(&mut self.body));
         request.method_mut().clone_from(&self.head.method);
         request.uri_mut().clone_from(&self.head.uri);
         *request.headers_mut() = std::mem::take(&mut self.head.headers);
@@ -237,7 +242,7 @@ impl Passage {
     }
 
     /// The API server answered.
-    async fn answered(self, response: Response<Incoming>, after: Vec<(usize, Met)>, reply: Reply) {
+    async fn answered(self, response: Response<Body>, after: Vec<(usize, Met)>, reply: Reply) {
         let is_watch = self.arrived.request.verb == "watch" && response.status() == StatusCode::OK;
         // A log that is followed ends when its container does.
         let is_log = self.arrived.request.subresource.as_deref() == Some("log");

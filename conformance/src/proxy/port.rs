@@ -2,9 +2,14 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use hyper::body::Incoming;
+use dispatch_simulator::component::{ResponseBody, SendRequest};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Body, Bytes, Incoming};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
@@ -13,8 +18,10 @@ use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
+use tower::Service;
 
 use super::ProxyError;
+use super::answer::{Answer, Lost};
 use super::fault::Signal;
 use super::log::{Log, Signals};
 use super::passage;
@@ -37,8 +44,8 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// dropped.
 pub struct Port {
     side: Arc<Side>,
-    address: SocketAddr,
-    listening: AbortHandle,
+    /// Where it listens, and what does.
+    listening: Option<(SocketAddr, AbortHandle)>,
 }
 
 impl Port {
@@ -50,10 +57,19 @@ impl Port {
         let failed = |source| ProxyError::Listen { subject, source };
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let side =
-            Arc::new(Side { subject, pool, taps: Arc::default(), signals: Mutex::new(None) });
+        let side = Arc::new(Side::new(subject, pool));
         let listening = tokio::spawn(listen(listener, acceptor, Arc::clone(&side))).abort_handle();
-        Ok(Self { side, address, listening })
+        Ok(Self { side, listening: Some((address, listening)) })
+    }
+
+    /// One that listens nowhere.
+    pub(super) fn embedded(subject: Subject, pool: Pool) -> Self {
+        Self { side: Arc::new(Side::new(subject, pool)), listening: None }
+    }
+
+    /// The way in for a subject in this process.
+    pub fn service(&self) -> PortService {
+        PortService { side: Arc::clone(&self.side) }
     }
 
     /// Whose requests come in here.
@@ -61,9 +77,9 @@ impl Port {
         self.side.subject
     }
 
-    /// The URL, for a kubeconfig.
+    /// The URL, for a kubeconfig; empty where nothing listens.
     pub fn server(&self) -> String {
-        format!("https://{}", self.address)
+        self.listening.as_ref().map(|(address, _)| format!("https://{address}")).unwrap_or_default()
     }
 
     /// Requests within the scope are logged from now on, and meet the faults of this tap. So are
@@ -83,7 +99,56 @@ impl Port {
 
 impl Drop for Port {
     fn drop(&mut self) {
-        self.listening.abort();
+        if let Some((_, listening)) = &self.listening {
+            listening.abort();
+        }
+    }
+}
+
+/// The way in for a subject in this process. Without the answer to a request its connection is lost.
+#[derive(Clone)]
+pub struct PortService {
+    side: Arc<Side>,
+}
+
+impl PortService {
+    /// The same for a component of the cluster.
+    pub fn of_component(self) -> Arc<SendRequest> {
+        Arc::new(move |request| {
+            let side = Arc::clone(&self.side);
+            async move {
+                match passage::serve(side, request.map(Full::new)).await {
+                    Ok(answer) => answer.map(|body| body.map_err(Into::into).boxed_unsync()),
+                    Err(lost) => lost_answer(&lost),
+                }
+            }
+            .boxed()
+        })
+    }
+}
+
+/// What a component sees of a connection that is cut: an error that no API server answers with.
+fn lost_answer(lost: &Lost) -> http::Response<ResponseBody> {
+    let mut response = http::Response::new(Full::new(Bytes::from(lost.to_string())));
+    *response.status_mut() = http::StatusCode::GATEWAY_TIMEOUT;
+    response.map(|body| body.map_err(|never| match never {}).boxed_unsync())
+}
+
+impl<B> Service<http::Request<B>> for PortService
+where
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    type Response = Answer;
+    type Error = Lost;
+    type Future = BoxFuture<'static, Result<Answer, Lost>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Lost>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<B>) -> Self::Future {
+        passage::serve(Arc::clone(&self.side), request).boxed()
     }
 }
 
@@ -96,6 +161,10 @@ pub(super) struct Side {
 }
 
 impl Side {
+    fn new(subject: Subject, pool: Pool) -> Self {
+        Self { subject, pool, taps: Arc::default(), signals: Mutex::new(None) }
+    }
+
     /// Sends a signal to the process. False if nobody said how.
     pub(super) fn signal(&self, signal: Signal) -> bool {
         let signals = self.lock().clone();

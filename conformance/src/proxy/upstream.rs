@@ -3,10 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use dispatch_simulator::component::SendRequest;
 use http::uri::{Authority, Scheme};
 use http::{Request, Response, Uri};
-use http_body_util::Full;
-use hyper::body::{Bytes, Incoming};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Bytes;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -16,7 +18,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 
-use super::{ProxyError, Upstream};
+use super::ProxyError;
 
 /// How long an unused connection is kept. The API server ends it after 90 s: that must not happen
 /// under a request that is just being sent.
@@ -33,17 +35,16 @@ pub(super) struct Server {
 }
 
 impl Server {
-    pub(super) fn new(upstream: &Upstream) -> Result<Self, ProxyError> {
-        let failed = |why: String| ProxyError::Server { server: upstream.server.clone(), why };
-        let uri: Uri = upstream.server.parse().map_err(|_| failed("it is no URL".to_owned()))?;
+    pub(super) fn new(server: &str, certificate_authority: &str) -> Result<Self, ProxyError> {
+        let failed = |why: String| ProxyError::Server { server: server.to_owned(), why };
+        let uri: Uri = server.parse().map_err(|_| failed("it is no URL".to_owned()))?;
         let authority = uri.authority().filter(|_| uri.scheme() == Some(&Scheme::HTTPS));
         let authority = authority.ok_or_else(|| failed("it is no https URL".to_owned()))?.clone();
         if !matches!(uri.path(), "" | "/") {
             return Err(failed("it has a path, which the proxy cannot keep apart".to_owned()));
         }
         let mut roots = RootCertStore::empty();
-        for certificate in CertificateDer::pem_slice_iter(upstream.certificate_authority.as_bytes())
-        {
+        for certificate in CertificateDer::pem_slice_iter(certificate_authority.as_bytes()) {
             let certificate = certificate
                 .map_err(|error| failed(format!("its certificate authority: {error}")))?;
             roots
@@ -62,18 +63,26 @@ impl Server {
     }
 }
 
-/// The connections to the API server that one port has to itself.
-///
-/// They are of HTTP/1.1, one for each request that is open: none waits for another's stream or
-/// window, and ending a watch ends its connection.
+/// The body of an answer of the API server.
+pub(super) type Body = UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>>;
+
+/// How the requests of one port get to the API server.
 #[derive(Clone)]
-pub(super) struct Pool {
-    authority: Authority,
-    client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+pub(super) enum Pool {
+    /// By connections that the port has to itself.
+    ///
+    /// They are of HTTP/1.1, one for each request that is open: none waits for another's stream or
+    /// window, and ending a watch ends its connection.
+    Network {
+        authority: Authority,
+        client: Box<Client<HttpsConnector<HttpConnector>, Full<Bytes>>>,
+    },
+    /// Within this process.
+    Embedded(Arc<SendRequest>),
 }
 
 impl Pool {
-    pub(super) fn new(server: &Server) -> Self {
+    pub(super) fn network(server: &Server) -> Self {
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
@@ -87,25 +96,27 @@ impl Pool {
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(IDLE)
             .build(connector);
-        Self { authority: server.authority.clone(), client }
+        Self::Network { authority: server.authority.clone(), client: Box::new(client) }
     }
 
     /// Sends a request, of which the target's path and query are used. The error says why there is
     /// no answer.
-    pub(super) async fn send(
-        &self,
-        mut request: Request<Full<Bytes>>,
-    ) -> Result<Response<Incoming>, String> {
+    pub(super) async fn send(&self, mut request: Request<Bytes>) -> Result<Response<Body>, String> {
+        let (authority, client) = match self {
+            Self::Network { authority, client } => (authority, client),
+            Self::Embedded(send) => return Ok(send(request).await),
+        };
         let target = request.uri().path_and_query().cloned();
         let uri = Uri::builder()
             .scheme(Scheme::HTTPS)
-            .authority(self.authority.clone())
+            .authority(authority.clone())
             .path_and_query(target.map_or_else(|| "/".to_owned(), |it| it.to_string()))
             .build()
             .map_err(|error| error.to_string())?;
         *request.uri_mut() = uri;
         *request.version_mut() = http::Version::HTTP_11;
-        self.client.request(request).await.map_err(|error| chain(&error))
+        let answer = client.request(request.map(Full::new)).await.map_err(|error| chain(&error))?;
+        Ok(answer.map(|body| body.map_err(Into::into).boxed_unsync()))
     }
 }
 
@@ -128,9 +139,7 @@ mod tests {
     #[case::a_path("https://127.0.0.1:1/clusters/x", "it has a path")]
     #[case::no_certificate("https://127.0.0.1:1", "no certificate in PEM")]
     fn an_api_server_that_cannot_be_proxied_is_refused(#[case] server: &str, #[case] why: &str) {
-        let upstream =
-            Upstream { server: server.to_owned(), certificate_authority: "x".to_owned() };
-        let error = Server::new(&upstream).err().unwrap().to_string();
+        let error = Server::new(server, "x").err().unwrap().to_string();
         assert!(error.contains(server) && error.contains(why), "{error}");
     }
 }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use http::Response;
 use http_body_util::BodyExt;
-use hyper::body::Incoming;
 
 use super::answer::{self, Lost, Pieces, Reply};
 use super::arrival::Arrived;
@@ -16,6 +15,7 @@ use super::refusal::expired_event;
 use super::summary::Summary;
 use super::table::Reach;
 use super::tap::{Scope, TapState};
+use super::upstream::Body;
 use crate::history::{Delivered, Ending, Request, RequestSent, What};
 
 /// A watch that is open.
@@ -57,7 +57,7 @@ impl Watching {
     }
 
     /// Passes the watch on until it ends, whoever ends it.
-    pub(super) async fn run(mut self, response: Response<Incoming>, reply: Reply) {
+    pub(super) async fn run(mut self, response: Response<Body>, reply: Reply) {
         let (head, body) = response.into_parts();
         let summary = Summary::of_status(head.status.as_u16());
         let (answer, pieces) = answer::streamed(head);
@@ -73,7 +73,7 @@ impl Watching {
         }
     }
 
-    async fn pass_on(&mut self, mut body: Incoming, pieces: &Pieces) -> Ending {
+    async fn pass_on(&mut self, mut body: Body, pieces: &Pieces) -> Ending {
         let mut changes = self.side.taps.changes();
         let mut over = None;
         loop {

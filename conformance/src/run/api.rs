@@ -4,7 +4,6 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use dispatch_contract::{Clock, SystemClock};
 use dispatch_kubernetes::request::{Limits, Outcome, Request, RequestError, send, send_optional};
 use kube::api::{
     ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams,
@@ -202,11 +201,6 @@ pub(super) async fn apply_status(client: &Client, object: Value) -> Result<(), R
     send(Limits::default(), request, api.patch_status(&name, &by, &patch)).await.map(drop)
 }
 
-/// The time, as objects have it.
-pub(super) fn now() -> String {
-    SystemClock.now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
-}
-
 fn malformed(request: Request, error: &serde_json::Error) -> RequestError {
     RequestError { request, outcome: Outcome::Denied, message: error.to_string() }
 }
@@ -263,6 +257,7 @@ pub(super) async fn none_left(client: &Client, api_version: &str, kind: &str, na
         }
     };
     tokio::select! {
+        biased;
         () = followed => {}
         () = emptied => {}
     }

@@ -4,11 +4,13 @@ mod access;
 mod objects;
 mod rights;
 
+use dispatch_contract::Clock;
 use dispatch_kubernetes::request::RequestError;
+use dispatch_simulator::object::seconds;
 use futures::future::try_join_all;
 use kube::Client;
 
-use super::api::{apply_status, create, now};
+use super::api::{apply_status, create};
 use super::{Names, RunError};
 use crate::scenario::Given;
 
@@ -43,14 +45,14 @@ pub(super) async fn make(
     client: &Client,
     names: &Names,
     given: &Given,
-    rights: &[Rights],
+    (rights, clock): (&[Rights], &dyn Clock),
 ) -> Result<Access, RequestError> {
     let mut all = objects::all(names, given);
     all.extend([access::ADAPTER, access::CONTROLLER].map(|name| access::account(name, names)));
     all.extend(rights.iter().flat_map(|rights| rights.objects.iter().cloned()));
     try_join_all(all.into_iter().map(|object| create(client, object))).await?;
     if given.foreign_check {
-        apply_status(client, objects::foreign_check_served(names, &now())).await?;
+        apply_status(client, objects::foreign_check_served(names, &seconds(clock.now()))).await?;
     }
     try_join_all(rights.iter().map(|rights| rights::in_force(client, rights, names))).await?;
     Ok(Access {

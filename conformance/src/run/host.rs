@@ -1,13 +1,18 @@
 //! What the engine needs of a cluster.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use dispatch_contract::{Clock, Entropy, OsEntropy, SystemClock};
 use futures::future::BoxFuture;
 use kube::Client;
 
 use super::Names;
 use crate::cluster::LeadThrough;
+use crate::history::recorder::Revisions;
+use crate::proxy::{PortService, Upstream};
 use crate::scenario::Component;
+use crate::subject::Surroundings;
 
 /// A cluster that scenarios are played on. The engine makes namespaces, queues and nodes of its own
 /// in it and touches nothing else, Kueue's feature gates excepted where a scenario says so.
@@ -22,11 +27,34 @@ pub trait Host: Send + Sync {
     /// it, subjects never do.
     fn client(&self) -> Client;
 
-    /// The API server's URL, for subjects.
-    fn server(&self) -> String;
+    /// The API server, for whatever stands between it and the subjects.
+    fn upstream(&self) -> Upstream;
 
-    /// The authority that signed the API server's certificate, PEM.
-    fn certificate_authority(&self) -> String;
+    /// What subjects in this process run by, if they run there; otherwise each is a process of its
+    /// own.
+    fn embedded(&self) -> Option<Surroundings> {
+        None
+    }
+
+    /// The time by which the cluster lives.
+    fn clock(&self) -> Arc<dyn Clock> {
+        Arc::new(SystemClock)
+    }
+
+    /// Where names and tokens of a run come from.
+    fn entropy(&self) -> Arc<dyn Entropy> {
+        Arc::new(OsEntropy)
+    }
+
+    /// Where the store's latest revision is read, by way of a namespace.
+    fn revisions(&self, namespace: &str) -> Revisions {
+        Revisions::new(self.client(), namespace)
+    }
+
+    /// Whether the whole cluster goes with its scenario, so that nothing need be removed.
+    fn is_disposable(&self) -> bool {
+        false
+    }
 
     /// Kueue's feature gates, as they are now.
     fn feature_gates(&self) -> BTreeMap<String, bool>;
@@ -46,7 +74,7 @@ pub trait Host: Send + Sync {
     /// gone: then they are started again without it.
     fn lead<'a>(
         &'a self,
-        through: &'a BTreeMap<Component, LeadThrough>,
+        through: &'a BTreeMap<Component, Way>,
     ) -> BoxFuture<'a, Result<Box<dyn Led>, HostError>> {
         let _ = through;
         let kind = self.kind();
@@ -62,6 +90,15 @@ pub trait Host: Send + Sync {
 
     /// Returns when the cluster has ended, with the reason. To be raced with whatever needs it.
     fn ended(&self) -> BoxFuture<'_, HostError>;
+}
+
+/// The way on which a component's requests are led.
+#[derive(Clone)]
+pub struct Way {
+    /// Over the network.
+    pub through: LeadThrough,
+    /// Within this process.
+    pub service: PortService,
 }
 
 /// A component that stands still as long as this is kept.
@@ -94,3 +131,10 @@ impl From<NotLed> for HostError {
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct HostError(#[from] Box<dyn std::error::Error + Send + Sync>);
+
+impl HostError {
+    /// Of this error.
+    pub fn new(error: impl std::error::Error + Send + Sync + 'static) -> Self {
+        Self(Box::new(error))
+    }
+}

@@ -6,9 +6,10 @@ use futures::future::BoxFuture;
 use kube::Client;
 
 use super::Names;
-use super::host::{Claim, Frozen, Host, HostError, Led};
+use super::host::{Claim, Frozen, Host, HostError, Led, Way};
+use crate::cluster::ClusterError;
 use crate::cluster::local::{FeatureGate, FeatureGates, Lead, Running};
-use crate::cluster::{ClusterError, LeadThrough};
+use crate::proxy::Upstream;
 use crate::scenario::Component;
 
 impl Host for Running {
@@ -24,12 +25,11 @@ impl Host for Running {
         Running::client(self)
     }
 
-    fn server(&self) -> String {
-        Running::server(self)
-    }
-
-    fn certificate_authority(&self) -> String {
-        Running::certificate_authority(self)
+    fn upstream(&self) -> Upstream {
+        Upstream::Server {
+            server: Running::server(self),
+            certificate_authority: Running::certificate_authority(self),
+        }
     }
 
     fn feature_gates(&self) -> BTreeMap<String, bool> {
@@ -57,10 +57,12 @@ impl Host for Running {
 
     fn lead<'a>(
         &'a self,
-        through: &'a BTreeMap<Component, LeadThrough>,
+        through: &'a BTreeMap<Component, Way>,
     ) -> BoxFuture<'a, Result<Box<dyn Led>, HostError>> {
-        let named =
-            through.iter().map(|(component, way)| (component.as_str().to_owned(), way.clone()));
+        let named = |(component, way): (&Component, &Way)| {
+            (component.as_str().to_owned(), way.through.clone())
+        };
+        let named = through.iter().map(named);
         let named = named.collect();
         Box::pin(async move {
             let lead = Running::lead(self, named).await?;

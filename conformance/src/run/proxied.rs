@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::RunError;
-use super::host::{Host, HostError, Led};
+use super::host::{Host, HostError, Led, Way};
 use super::subjects::Subjects;
 use crate::cluster::LeadThrough;
 use crate::history::{Role, Subject};
-use crate::proxy::{Log, Port, Proxy, Scope, Tap, Upstream};
+use crate::proxy::{Log, Port, PortService, Proxy, Scope, Tap};
 use crate::scenario::{Component, Need, Party, Scenario};
 
 /// The proxy of a run.
@@ -28,8 +28,7 @@ impl Proxied {
         host: &dyn Host,
         mut scenarios: impl Iterator<Item = &Scenario>,
     ) -> Result<Self, RunError> {
-        let (server, certificate_authority) = (host.server(), host.certificate_authority());
-        let proxy = Proxy::start(Upstream { server, certificate_authority }).await?;
+        let proxy = Proxy::start(host.upstream()).await?;
         let mut components = BTreeMap::new();
         let mut led = None;
         if scenarios.any(|scenario| scenario.needs.contains(&Need::LeadComponents)) {
@@ -39,7 +38,8 @@ impl Proxied {
                 let port = proxy.port(Subject { role, replica: 0 }).await?;
                 let server = port.server();
                 let certificate_authority = proxy.certificate_authority().to_owned();
-                through.insert(component, LeadThrough { server, certificate_authority });
+                let way = LeadThrough { server, certificate_authority };
+                through.insert(component, Way { through: way, service: port.service() });
                 components.insert(role, port);
             }
             led = Some(host.lead(&through).await.map_err(RunError::Lead)?);
@@ -99,6 +99,11 @@ impl Taps {
     /// Where a subject finds its API server.
     pub(super) fn server(&self, subject: Subject) -> String {
         self.subjects.get(&subject).map(|it| it.port.server()).unwrap_or_default()
+    }
+
+    /// The way of each subject in this process to its API server.
+    pub(super) fn services(&self) -> impl Iterator<Item = (Subject, PortService)> {
+        self.subjects.iter().map(|(subject, tapped)| (*subject, tapped.port.service()))
     }
 
     /// Faults reach the processes of the subjects from now on.

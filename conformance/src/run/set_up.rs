@@ -20,13 +20,16 @@ use super::stage::{Stage, Tools, UnderWay};
 use super::subjects::{ADAPTER, Setups, Subjects, controller};
 use super::{Host, Names, Settings};
 use crate::cluster::local::guard;
-use crate::history::recorder::{Journal, Recorded, Recorder, Revisions};
+use crate::history::recorder::{Journal, Recorded, Recorder};
 use crate::history::{Kind, Role, Subject};
 use crate::kubelet::Kubelet;
 use crate::mutants;
 use crate::proxy::{JournalLog, Log};
 use crate::scenario::{Action, AdapterCall, Fact, PreflightPolicy, Scenario, Truth};
-use crate::subject::{AdapterSetup, ControllerSetup};
+use crate::subject::{AdapterSetup, ControllerSetup, Program, Surroundings, Ways};
+
+/// The name of the adapter's kubeconfig in the private folder.
+const ADAPTER_KUBECONFIG: &str = "adapter.kubeconfig";
 
 /// How long the controller may take to set its check Active.
 const ACTIVE_LIMIT: Duration = Duration::from_secs(30);
@@ -73,7 +76,7 @@ pub(super) async fn set_up<'a>(
     let journal = Arc::clone(&setting.journal);
     let recorder = Recorder::start(client.clone(), journal, recorded(names)).await?;
     tools.say("queues, runtime, rights and virtual nodes");
-    let made = fixture::make(client, names, &scenario.given, setting.rights);
+    let made = fixture::make(client, names, &scenario.given, (setting.rights, &*tools.clock));
     let kubelet = Kubelet::start(client.clone(), names.nodes(), Arc::clone(&tools.clock));
     let (access, kubelet) = tokio::join!(made, kubelet);
     let prepare = |what| move |source| RunError::Prepare { what, source };
@@ -90,39 +93,40 @@ async fn stage<'a>(
     recorder: Recorder,
     kubelet: Kubelet,
 ) -> Result<Box<Stage<'a>>, RunError> {
-    let private = PrivateFolder::create(setting.names).map_err(RunError::Private)?;
     let replicas = 0..setting.scenario.given.controller_replicas;
     let taps = taps(&setting, replicas.clone().map(controller).chain([ADAPTER])).await?;
-    let authority = setting.proxied.certificate_authority();
-    let write = |name: &str, token: &Token, subject| {
-        let text = token.kubeconfig(&taps.server(subject), authority);
-        private.write(name, &text).map_err(RunError::Private)
+    let (program, private) = if let Some(surroundings) = setting.host.embedded() {
+        let ways = ways(&taps, &access, surroundings, setting.names);
+        (Program::Embedded(Box::new(ways)), None)
+    } else {
+        let private = kubeconfigs(&setting, &taps, &access).map_err(RunError::Private)?;
+        (Program::File(guard::THIS_PROGRAM.into()), Some(private))
     };
-    let adapter = write("adapter.kubeconfig", &access.adapter, ADAPTER)?;
-    for replica in replicas.clone() {
-        let name = ControllerSetup::kubeconfig(replica);
-        write(&name, &access.controller, controller(replica))?;
-    }
+    let place = private.as_ref().map(|private| private.path().to_owned()).unwrap_or_default();
     let Setting { scenario, host, settings, names, client, folder, journal, .. } = setting;
     let mutant = |role: Role| settings.subjects.mutant.clone().filter(|name| is_for(name, role));
     let setups = Setups {
         adapter: AdapterSetup {
-            program: guard::THIS_PROGRAM.into(),
+            program: program.clone(),
             mutant: mutant(Role::Adapter),
-            config: adapter_config(names, scenario.given.adapter_preflight, adapter),
+            config: adapter_config(
+                names,
+                scenario.given.adapter_preflight,
+                place.join(ADAPTER_KUBECONFIG),
+            ),
             logs: folder.to_owned(),
         },
         controller: ControllerSetup {
-            program: guard::THIS_PROGRAM.into(),
+            program,
             controller_name: names.controller_name(),
             namespace: names.namespace(),
             lease: names.lease().to_owned(),
             mutant: mutant(Role::Controller),
-            private: private.path().to_owned(),
+            private: place,
             logs: folder.to_owned(),
         },
     };
-    let revisions = Revisions::new(client.clone(), &names.namespace());
+    let revisions = host.revisions(&names.namespace());
     let notes = Notes { journal, revisions };
     let mut subjects = Subjects::new(setups, notes.clone());
     taps.reach(&mut subjects);
@@ -139,6 +143,7 @@ async fn stage<'a>(
         host,
         names: names.clone(),
         client,
+        clock: Arc::clone(&tools.clock),
         time_scale: settings.time_scale,
         record: Record::new(notes),
         recorder,
@@ -159,13 +164,44 @@ async fn stage<'a>(
     Ok(stage)
 }
 
+/// Writes the kubeconfig of each subject, in a private folder.
+fn kubeconfigs(
+    setting: &Setting<'_>,
+    taps: &Taps,
+    access: &Access,
+) -> std::io::Result<PrivateFolder> {
+    let private = PrivateFolder::create(setting.names)?;
+    let authority = setting.proxied.certificate_authority();
+    let write = |name: &str, token: &Token, subject| {
+        private.write(name, &token.kubeconfig(&taps.server(subject), authority))
+    };
+    write(ADAPTER_KUBECONFIG, &access.adapter, ADAPTER)?;
+    for replica in 0..setting.scenario.given.controller_replicas {
+        let name = ControllerSetup::kubeconfig(replica);
+        write(&name, &access.controller, controller(replica))?;
+    }
+    Ok(private)
+}
+
+/// The ways of subjects in this process.
+fn ways(taps: &Taps, access: &Access, surroundings: Surroundings, names: &Names) -> Ways {
+    let of = taps.services().map(|(subject, port)| {
+        let token = match subject.role {
+            Role::Adapter => &access.adapter,
+            _ => &access.controller,
+        };
+        (subject, (port, token.text().to_owned()))
+    });
+    Ways { surroundings, namespace: names.namespace(), of: of.collect() }
+}
+
 /// A port for each subject, and a tap on each of the cluster's components that are led.
 async fn taps(
     setting: &Setting<'_>,
     subjects: impl Iterator<Item = Subject>,
 ) -> Result<Taps, RunError> {
-    let Setting { names, client, proxied, journal, .. } = setting;
-    let revisions = Revisions::new(client.clone(), &names.namespace());
+    let Setting { host, names, proxied, journal, .. } = setting;
+    let revisions = host.revisions(&names.namespace());
     let log: Arc<dyn Log> = Arc::new(JournalLog::new(Arc::clone(journal), revisions));
     let mut tapped = BTreeMap::new();
     for subject in subjects {

@@ -35,6 +35,7 @@ pub(super) struct Stage<'a> {
     pub(super) host: &'a dyn Host,
     pub(super) names: Names,
     pub(super) client: Client,
+    pub(super) clock: Arc<dyn Clock>,
     pub(super) time_scale: u32,
     pub(super) record: Record,
     pub(super) recorder: Recorder,
@@ -55,7 +56,7 @@ pub(super) struct Stage<'a> {
     /// Components that stand still until dropped.
     pub(super) frozen: BTreeMap<Component, Frozen>,
     /// Removed when dropped.
-    pub(super) _private: PrivateFolder,
+    pub(super) _private: Option<PrivateFolder>,
 }
 
 /// A job of the scenario, in the cluster.

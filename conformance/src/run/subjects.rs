@@ -302,6 +302,7 @@ impl Watched {
     /// Writes into the history that it stands still, whoever made it, and that it has ended.
     async fn note(self, ended: impl Future<Output = SubjectError>) {
         let death = tokio::select! {
+            biased;
             death = ended => death,
             never = self.note_freezes() => match never {},
         };

@@ -30,6 +30,7 @@ impl Watch<'_> {
         // Nothing of it is used after a panic but by the teardown, which goes by names.
         let work = AssertUnwindSafe(Box::pin(work)).catch_unwind();
         tokio::select! {
+            biased;
             done = work => match done {
                 Ok(done) => done.map_err(Halt::Error),
                 Err(panic) => Err(Halt::Error(RunError::Panicked(text_of(&*panic)))),
@@ -54,6 +55,7 @@ mod tests {
     use kube::Client;
 
     use super::*;
+    use crate::proxy::Upstream;
     use crate::run::HostError;
     use crate::run::host::Frozen;
     use crate::scenario::Component;
@@ -76,12 +78,8 @@ mod tests {
             unreachable!("nothing is sent to it")
         }
 
-        fn server(&self) -> String {
-            String::new()
-        }
-
-        fn certificate_authority(&self) -> String {
-            String::new()
+        fn upstream(&self) -> Upstream {
+            unreachable!("nothing is sent to it")
         }
 
         fn feature_gates(&self) -> BTreeMap<String, bool> {

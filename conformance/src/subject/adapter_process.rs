@@ -8,16 +8,19 @@ use std::time::Duration;
 use dispatch_contract::driver::{
     Call, Config, INITIALIZE, InitializeAnswer, InitializeRequest, PROTOCOL_VERSION,
 };
-use futures::future::BoxFuture;
+use dispatch_contract::{CallError, ErrorKind};
+use futures::future::{BoxFuture, ready};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::adapter::{Adapter, Failure, Unanswered};
 use super::driver::{Driver, Over};
+use super::embedded::{Surroundings, Ways};
 use super::error::SubjectError;
 use super::handle::ProcessHandle;
-use super::process::{Launch, Process};
+use super::process::{Launch, Process, Program, Streams};
 use crate::history::{Role, Subject};
+use crate::mutants;
 
 /// How long an adapter may take to answer `initialize`.
 const READY_LIMIT: Duration = Duration::from_secs(30);
@@ -29,14 +32,17 @@ const STOP_LIMIT: Duration = Duration::from_secs(10);
 /// has broken the protocol.
 const END_LIMIT: Duration = Duration::from_secs(5);
 
+/// How much may be on its way to an adapter in this process, and from it, in bytes.
+const PIPE_BYTES: usize = 64 * 1024;
+
 /// Who the adapter is. There is one in a scenario.
 const SUBJECT: Subject = Subject { role: Role::Adapter, replica: 0 };
 
 /// What an adapter is started from.
 #[derive(Clone, Debug)]
 pub struct AdapterSetup {
-    /// The suite's program, which becomes the adapter.
-    pub program: PathBuf,
+    /// What becomes the adapter.
+    pub program: Program,
     /// The broken adapter that stands in for the reference, by its name.
     pub mutant: Option<String>,
     /// What `initialize` tells it.
@@ -57,18 +63,20 @@ pub struct AdapterProcess {
 impl AdapterProcess {
     /// Starts it, to be reached by this handle. It is not ready yet.
     pub fn start(setup: &AdapterSetup, handle: &ProcessHandle) -> Result<Self, SubjectError> {
-        let mut arguments = vec!["adapter".into()];
-        if let Some(mutant) = &setup.mutant {
-            arguments.extend(["--mutant".into(), mutant.into()]);
-        }
-        let launch = Launch {
-            subject: SUBJECT,
-            program: &setup.program,
-            arguments,
-            log: setup.logs.join("adapter.log"),
-            handle: handle.clone(),
+        let log = setup.logs.join("adapter.log");
+        let (process, streams) = match &setup.program {
+            Program::File(program) => {
+                let mut arguments = vec!["adapter".into()];
+                if let Some(mutant) = &setup.mutant {
+                    arguments.extend(["--mutant".into(), mutant.into()]);
+                }
+                let handle = handle.clone();
+                Process::converse(Launch { subject: SUBJECT, program, arguments, log, handle })?
+            }
+            Program::Embedded(ways) => {
+                embedded(ways, setup.mutant.as_deref(), (log, handle.clone()))?
+            }
         };
-        let (process, streams) = Process::converse(launch)?;
         let driver = Driver::new(streams.output, streams.input);
         let config = setup.config.clone();
         Ok(Self { process, driver, config, introduction: OnceLock::new() })
@@ -169,6 +177,39 @@ impl AdapterProcess {
             .map_err(|why| broke(format!("its answer to {}: {why}: {answer}", verb.as_str())))?;
         Ok(answer)
     }
+}
+
+/// Starts it in this process. It hears and says what the driver protocol has, as any other.
+fn embedded(
+    ways: &Ways,
+    mutant: Option<&str>,
+    log_and_handle: (PathBuf, ProcessHandle),
+) -> Result<(Process, Streams), SubjectError> {
+    let decisions = mutants::adapter(mutant)?;
+    let (input, hears) = tokio::io::duplex(PIPE_BYTES);
+    let (says, output) = tokio::io::duplex(PIPE_BYTES);
+    let ways = ways.clone();
+    let process = Process::embed(SUBJECT, log_and_handle, move |gate, terminated| async move {
+        let open = |config| {
+            let client = ways.client(SUBJECT, &gate);
+            let Surroundings { clock, entropy } = ways.surroundings.clone();
+            let adapter = client.map(|client| {
+                dispatch_adapter::Adapter::new(config, client, clock, entropy)
+                    .with_decisions(decisions())
+            });
+            ready(adapter.ok_or_else(|| CallError {
+                kind: ErrorKind::Unavailable,
+                message: "it has no way to the API server".to_owned(),
+                rules: Vec::new(),
+            }))
+        };
+        tokio::select! {
+            biased;
+            () = terminated.wait() => false,
+            served = dispatch_adapter::serve::serve(hears, says, open) => served.is_ok(),
+        }
+    });
+    Ok((process, Streams { input: Box::new(input), output: Box::new(output) }))
 }
 
 impl Adapter for AdapterProcess {

@@ -3,17 +3,21 @@
 use std::future::Future;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use dispatch_admission::{Config, Lease};
+use futures::future::pending;
+use tokio::sync::oneshot;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
+use super::embedded::Ways;
 use super::endpoints;
 use super::error::SubjectError;
 use super::handle::ProcessHandle;
-use super::process::{Launch, Process};
+use super::process::{Launch, Process, Program};
 use crate::history::{Role, Subject};
+use crate::mutants;
 
 /// How long a replica may take to become ready.
 const READY_LIMIT: Duration = Duration::from_secs(30);
@@ -31,8 +35,8 @@ const LEASE_RENEW: Duration = Duration::from_secs(1);
 /// What every replica of a scenario's controller is told.
 #[derive(Clone, Debug)]
 pub struct ControllerSetup {
-    /// The suite's program, which becomes the controller.
-    pub program: PathBuf,
+    /// What becomes the controller.
+    pub program: Program,
     /// The controller that the `AdmissionCheck` names.
     pub controller_name: String,
     /// The namespace: of the Lease, and the one that is served.
@@ -59,7 +63,16 @@ impl ControllerSetup {
 #[derive(Debug)]
 pub struct Controller {
     process: Process,
-    endpoints: PathBuf,
+    says: Says,
+}
+
+/// How a replica says that it is ready.
+#[derive(Debug)]
+enum Says {
+    /// On its endpoints, whose address is in this file.
+    OnEndpoints(PathBuf),
+    /// Once, in this process.
+    Once(tokio::sync::Mutex<oneshot::Receiver<()>>),
 }
 
 impl Controller {
@@ -70,24 +83,56 @@ impl Controller {
         handle: &ProcessHandle,
     ) -> Result<Self, SubjectError> {
         let subject = Subject { role: Role::Controller, replica };
+        match &setup.program {
+            Program::File(program) => Self::process(setup, program, subject, handle),
+            Program::Embedded(ways) => Self::embedded(setup, ways, subject, handle),
+        }
+    }
+
+    /// Starts a replica as a process of its own.
+    fn process(
+        setup: &ControllerSetup,
+        program: &Path,
+        subject: Subject,
+        handle: &ProcessHandle,
+    ) -> Result<Self, SubjectError> {
         let endpoints = setup.private.join(format!("{subject}.address"));
         // Left by the same replica before it was stopped.
         let _ = fs_err::remove_file(&endpoints);
-        let config = config(setup, replica, &endpoints);
+        let config = config(setup, subject.replica, Some(&endpoints));
         let file = setup.private.join(format!("{subject}.json"));
         write(&file, serde_json::json!(config).to_string().as_bytes())?;
         let mut arguments = vec!["admission".into(), "--config".into(), file.into()];
         if let Some(mutant) = &setup.mutant {
             arguments.extend(["--mutant".into(), mutant.into()]);
         }
-        let launch = Launch {
-            subject,
-            program: &setup.program,
-            arguments,
-            log: setup.logs.join(format!("{subject}.log")),
-            handle: handle.clone(),
-        };
-        Ok(Self { process: Process::start(launch)?, endpoints })
+        let (log, handle) = (log(setup, subject), handle.clone());
+        let process = Process::start(Launch { subject, program, arguments, log, handle })?;
+        Ok(Self { process, says: Says::OnEndpoints(endpoints) })
+    }
+
+    /// Starts a replica in this process.
+    fn embedded(
+        setup: &ControllerSetup,
+        ways: &Ways,
+        subject: Subject,
+        handle: &ProcessHandle,
+    ) -> Result<Self, SubjectError> {
+        let parts = mutants::controller(setup.mutant.as_deref())?;
+        let config = config(setup, subject.replica, None);
+        let (ready, says) = oneshot::channel();
+        let log_and_handle = (log(setup, subject), handle.clone());
+        let process = Process::embed(subject, log_and_handle, |gate, terminated| {
+            let client = ways.client(subject, &gate);
+            let clock = Arc::clone(&ways.surroundings.clock);
+            async move {
+                let Some(client) = client else { return false };
+                let surroundings = dispatch_admission::Surroundings::embedded(client, clock, ready);
+                let stop = terminated.wait();
+                dispatch_admission::run_in(surroundings, config, parts, stop).await.is_ok()
+            }
+        });
+        Ok(Self { process, says: Says::Once(tokio::sync::Mutex::new(says)) })
     }
 
     /// Returns when it says that it is ready.
@@ -95,6 +140,7 @@ impl Controller {
         let why = Mutex::new("it has not said where it listens".to_owned());
         let asked = async {
             tokio::select! {
+                biased;
                 died = self.process.ended() => Err(died),
                 () = self.says_ready(&why) => Ok(()),
             }
@@ -109,11 +155,21 @@ impl Controller {
 
     /// Returns when it says that it is ready; until then, `why` is what it said last.
     async fn says_ready(&self, why: &Mutex<String>) {
+        let endpoints = match &self.says {
+            Says::OnEndpoints(endpoints) => endpoints,
+            Says::Once(says) => {
+                if (&mut *says.lock().await).await.is_err() {
+                    // It has ended, which is noticed beside this.
+                    pending::<()>().await;
+                }
+                return;
+            }
+        };
         let mut turn = interval(ASK_EVERY);
         turn.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             turn.tick().await;
-            if let Some(address) = address(&self.endpoints) {
+            if let Some(address) = address(endpoints) {
                 match endpoints::ready(address).await {
                     Ok(()) => return,
                     Err(answer) => {
@@ -140,7 +196,11 @@ impl Controller {
     }
 }
 
-fn config(setup: &ControllerSetup, replica: u32, endpoints: &Path) -> Config {
+fn log(setup: &ControllerSetup, subject: Subject) -> PathBuf {
+    setup.logs.join(format!("{subject}.log"))
+}
+
+fn config(setup: &ControllerSetup, replica: u32, endpoints: Option<&Path>) -> Config {
     Config {
         controller_name: setup.controller_name.clone(),
         namespace: Some(setup.namespace.clone()),
@@ -152,8 +212,8 @@ fn config(setup: &ControllerSetup, replica: u32, endpoints: &Path) -> Config {
         },
         identity: Some(format!("controller-{replica}")),
         listen: SocketAddr::from(([127, 0, 0, 1], 0)),
-        endpoints_file: Some(endpoints.to_owned()),
-        kubeconfig: Some(setup.private.join(ControllerSetup::kubeconfig(replica))),
+        endpoints_file: endpoints.map(Path::to_owned),
+        kubeconfig: endpoints.map(|_| setup.private.join(ControllerSetup::kubeconfig(replica))),
         ..Config::default()
     }
 }

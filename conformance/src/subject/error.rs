@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use super::handle::HandleError;
 use crate::history::Subject;
+use crate::mutants::NotMade;
 
 /// A subject could not be driven.
 #[derive(Debug, Error)]
@@ -20,6 +21,9 @@ pub enum SubjectError {
         #[source]
         source: std::io::Error,
     },
+    /// There is no such subject.
+    #[error(transparent)]
+    NotMade(#[from] NotMade),
     /// Its process cannot be started or waited for.
     #[error("cannot {what} {subject}")]
     Process {

@@ -11,6 +11,7 @@ use rustix::process::{
 use thiserror::Error;
 use tokio::sync::watch;
 
+use super::embedded::Gate;
 use crate::proxy;
 
 /// Reaches the process of one subject, from any task. Clones reach the same, and a process that is
@@ -26,11 +27,48 @@ pub struct ProcessHandle {
 /// The process that is reached now.
 #[derive(Clone, Debug)]
 struct Target {
-    pid: u32,
-    process: Arc<OwnedFd>,
+    life: Life,
     ended: watch::Receiver<Option<ExitStatus>>,
     asked: Option<Asked>,
     frozen: watch::Sender<bool>,
+}
+
+/// What is reached.
+#[derive(Clone, Debug)]
+pub(super) enum Life {
+    /// A process.
+    Process { pid: u32, descriptor: Arc<OwnedFd> },
+    /// A subject in this process, of this number.
+    Embedded { number: u64, gate: Gate, terminate: watch::Sender<bool> },
+}
+
+impl Life {
+    fn is(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Process { descriptor: one, .. }, Self::Process { descriptor: other, .. }) => {
+                Arc::ptr_eq(one, other)
+            }
+            (Self::Embedded { number: one, .. }, Self::Embedded { number: other, .. }) => {
+                one == other
+            }
+            _ => false,
+        }
+    }
+
+    fn signal(&self, signal: Signal) -> Result<(), Errno> {
+        match self {
+            Self::Process { descriptor, .. } => pidfd_send_signal(descriptor, signal),
+            Self::Embedded { gate, terminate, .. } => {
+                match signal {
+                    Signal::KILL => gate.end(),
+                    Signal::STOP => gate.close(),
+                    Signal::CONT => gate.open(),
+                    _ => drop(terminate.send_replace(true)),
+                }
+                Ok(())
+            }
+        }
+    }
 }
 
 /// What somebody asked a process for, so that its end is no surprise.
@@ -65,30 +103,38 @@ impl ProcessHandle {
         &self,
         pid: u32,
         ended: watch::Receiver<Option<ExitStatus>>,
-    ) -> std::io::Result<Arc<OwnedFd>> {
+    ) -> std::io::Result<Life> {
         let raw = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(Errno::SRCH)?;
-        let process = Arc::new(pidfd_open(raw, PidfdFlags::empty())?);
+        let descriptor = Arc::new(pidfd_open(raw, PidfdFlags::empty())?);
+        let life = Life::Process { pid, descriptor };
+        self.reach_life(life.clone(), ended);
+        Ok(life)
+    }
+
+    /// Reaches this from now on.
+    pub(super) fn reach_life(&self, life: Life, ended: watch::Receiver<Option<ExitStatus>>) {
         let frozen = watch::Sender::new(false);
-        let target = Target { pid, process: Arc::clone(&process), ended, asked: None, frozen };
-        *self.lock() = Some(target);
-        Ok(process)
+        *self.lock() = Some(Target { life, ended, asked: None, frozen });
     }
 
     /// Ends a process that nobody needs any more, whether it is the one that is reached now or one
     /// before.
-    pub(super) fn abandon(&self, process: &Arc<OwnedFd>) {
+    pub(super) fn abandon(&self, life: &Life) {
         let mut now = self.lock();
-        let this = now.as_mut().filter(|target| Arc::ptr_eq(&target.process, process));
+        let this = now.as_mut().filter(|target| target.life.is(life));
         if let Some(target) = this.filter(|target| target.runs()) {
             target.asked = Some(Asked::Kill);
         }
         // That it does not run any more is as good.
-        let _ = pidfd_send_signal(process, Signal::KILL);
+        let _ = life.signal(Signal::KILL);
     }
 
-    /// Its process id, while it runs.
+    /// Its process id, while it runs; none in this process.
     pub fn pid(&self) -> Option<u32> {
-        self.running().ok().map(|target| target.pid)
+        match self.running().ok()?.life {
+            Life::Process { pid, .. } => Some(pid),
+            Life::Embedded { .. } => None,
+        }
     }
 
     /// Ends it at once (SIGKILL), also if it is frozen. Returns when the signal was sent:
@@ -151,8 +197,8 @@ impl ProcessHandle {
 
     /// Returns when all its threads stand still, after [`ProcessHandle::freeze`].
     pub async fn stands_still(&self) -> Result<(), HandleError> {
-        let target = self.running()?;
-        let waited = tokio::task::spawn_blocking(move || stopped(&target)).await;
+        let Life::Process { descriptor, .. } = self.running()?.life else { return Ok(()) };
+        let waited = tokio::task::spawn_blocking(move || stopped(&descriptor)).await;
         let refused = |source| HandleError::Refused { what: "wait for", source };
         waited.map_err(|error| refused(error.into()))?
     }
@@ -168,7 +214,7 @@ impl ProcessHandle {
         // Before the signal, so that whoever sees its effect sees the cause. It cannot fail but by
         // the end of the process.
         note(target);
-        pidfd_send_signal(&target.process, signal).map_err(|error| match error {
+        target.life.signal(signal).map_err(|error| match error {
             Errno::SRCH => HandleError::NotRunning,
             error => HandleError::Refused { what, source: error.into() },
         })
@@ -195,11 +241,11 @@ impl Target {
 
 /// Waits until the process stands still. The kernel tells its parent, which is this process, once
 /// the last thread has stopped.
-fn stopped(target: &Target) -> Result<(), HandleError> {
+fn stopped(process: &OwnedFd) -> Result<(), HandleError> {
     // What is waited for is left for others to see: the end is for whoever started it.
     let options = WaitIdOptions::STOPPED | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
     loop {
-        return match waitid(WaitId::PidFd(target.process.as_fd()), options) {
+        return match waitid(WaitId::PidFd(process.as_fd()), options) {
             Ok(Some(status)) if status.stopped() => Ok(()),
             Err(Errno::INTR) => continue,
             Ok(_) | Err(Errno::CHILD) => Err(HandleError::NotRunning),

@@ -3,18 +3,19 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::future::Future;
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::process::{Child, ChildStdin, ChildStdout};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
+use super::embedded::{self, Gate, How, Ways};
 use super::error::SubjectError;
-use super::handle::{HandleError, ProcessHandle};
+use super::handle::{HandleError, Life, ProcessHandle};
 use super::starter;
 use crate::cluster::local::guard;
 use crate::history::Subject;
@@ -28,8 +29,17 @@ pub(super) struct Process {
     subject: Subject,
     log: PathBuf,
     handle: ProcessHandle,
-    descriptor: Arc<OwnedFd>,
+    life: Life,
     ended: watch::Receiver<Option<ExitStatus>>,
+}
+
+/// What becomes a subject.
+#[derive(Clone, Debug)]
+pub enum Program {
+    /// A process of this program, which is the suite's own.
+    File(PathBuf),
+    /// A part of this process.
+    Embedded(Box<Ways>),
 }
 
 /// What a process is started from.
@@ -50,8 +60,8 @@ type Pipes = (Option<ChildStdin>, Option<ChildStdout>);
 
 /// What a process says and hears.
 pub(super) struct Streams {
-    pub(super) input: ChildStdin,
-    pub(super) output: ChildStdout,
+    pub(super) input: Box<dyn AsyncWrite + Send + Unpin>,
+    pub(super) output: Box<dyn AsyncRead + Send + Unpin>,
 }
 
 impl Process {
@@ -69,7 +79,37 @@ impl Process {
             let source = std::io::Error::other("it has no pipes");
             return Err(SubjectError::Process { what: "start", subject, source });
         };
-        Ok((process, Streams { input, output }))
+        Ok((process, Streams { input: Box::new(input), output: Box::new(output) }))
+    }
+
+    /// Starts it in this process, from what it is made of behind its gate: `body` is what it does
+    /// until it ends or is told to stop, and says whether it ended well.
+    pub(super) fn embed<F>(
+        subject: Subject,
+        (log, handle): (PathBuf, ProcessHandle),
+        body: impl FnOnce(Gate, Terminated) -> F,
+    ) -> Self
+    where
+        F: Future<Output = bool> + 'static,
+    {
+        static NUMBERS: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
+        let (gate, terminate) = (Gate::new(), watch::Sender::new(false));
+        let (tell, ended) = watch::channel(None);
+        let life = Life::Embedded { number, gate: gate.clone(), terminate: terminate.clone() };
+        handle.reach_life(life.clone(), ended.clone());
+        let body = body(gate.clone(), Terminated(terminate));
+        tokio::task::spawn_local(async move {
+            let how = tokio::select! {
+                biased;
+                () = gate.ended() => How::Killed,
+                well = body => if well { How::Well } else { How::Badly },
+            };
+            // Whatever it has left behind reaches nobody.
+            gate.end();
+            tell.send_replace(Some(embedded::status(how)));
+        });
+        Self { subject, log, handle, life, ended }
     }
 
     fn launch(
@@ -92,9 +132,9 @@ impl Process {
         let (tell, ended) = watch::channel(None);
         let pid = child.id().unwrap_or_default();
         // Nobody has waited for the child yet, so the process id is still its own.
-        let descriptor = handle.reach(pid, ended.clone()).map_err(wrap)?;
+        let life = handle.reach(pid, ended.clone()).map_err(wrap)?;
         tokio::spawn(reap(child, tell));
-        Ok((Self { subject, log, handle, descriptor, ended }, pipes))
+        Ok((Self { subject, log, handle, life, ended }, pipes))
     }
 
     /// How it is reached.
@@ -161,7 +201,18 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        self.handle.abandon(&self.descriptor);
+        self.handle.abandon(&self.life);
+    }
+}
+
+/// That a subject in this process was asked to stop.
+pub(super) struct Terminated(watch::Sender<bool>);
+
+impl Terminated {
+    /// Returns when it was.
+    pub(super) async fn wait(self) {
+        // The sender lives here.
+        let _ = self.0.subscribe().wait_for(|asked| *asked).await;
     }
 }
 

@@ -43,7 +43,7 @@ struct Ports {
 impl Ports {
     async fn open(running: &Running) -> Self {
         let (server, certificate_authority) = (running.server(), running.certificate_authority());
-        let proxy = Proxy::start(Upstream { server, certificate_authority }).await.unwrap();
+        let proxy = Proxy::start(Upstream::Server { server, certificate_authority }).await.unwrap();
         let ports = DEEDS.map(|(role, _)| proxy.port(Subject { role, replica: 0 }));
         let ports = try_join_all(ports).await.unwrap();
         Self { proxy, ports }

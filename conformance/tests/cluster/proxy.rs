@@ -108,7 +108,7 @@ async fn real_clients_work_through_the_proxy_and_meet_its_faults() {
     let up = home.run(&["cluster", "up", "--cluster=local", "--name=shared"]);
     assert!(up.status.success(), "{}", said(&up));
     let running = take_up_or_start(home.options(), &Silent).await.unwrap();
-    let upstream = Upstream {
+    let upstream = Upstream::Server {
         server: running.server(),
         certificate_authority: running.certificate_authority(),
     };

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use dispatch_conformance::subject::{
-    AdapterProcess, AdapterSetup, ControllerSetup, ProcessHandle, SubjectError,
+    AdapterProcess, AdapterSetup, ControllerSetup, ProcessHandle, Program, SubjectError,
 };
 use dispatch_contract::driver::{Config, Preflight};
 use serde_json::json;
@@ -53,7 +53,7 @@ impl Place {
         config.preflight = Preflight::Assumed;
         config.kubeconfig = Some(self.folder.path().join("adapter.kubeconfig"));
         let logs = self.folder.path().to_owned();
-        AdapterSetup { program: PROGRAM.into(), mutant: None, config, logs }
+        AdapterSetup { program: Program::File(PROGRAM.into()), mutant: None, config, logs }
     }
 
     /// What an adapter is started from that is a shell script.
@@ -61,14 +61,14 @@ impl Place {
         let program = self.folder.path().join("adapter.sh");
         fs_err::write(&program, format!("#!/bin/sh\n{lines}\n")).unwrap();
         fs_err::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-        AdapterSetup { program, ..self.adapter() }
+        AdapterSetup { program: Program::File(program), ..self.adapter() }
     }
 
     /// What replicas of the controller are started from.
     fn controller(&self) -> ControllerSetup {
         let folder: PathBuf = self.folder.path().to_owned();
         ControllerSetup {
-            program: PROGRAM.into(),
+            program: Program::File(PROGRAM.into()),
             controller_name: "example.com/controller".to_owned(),
             namespace: "jobs".to_owned(),
             lease: "lease".to_owned(),

@@ -11,7 +11,7 @@ use super::store::Store;
 use super::user::User;
 use super::webhook::Webhook;
 use super::{metadata, service};
-use crate::component::{Component, Transport};
+use crate::component::{Component, SendRequest, Transport};
 use crate::resource::NAMESPACE;
 
 /// Tells the time.
@@ -67,14 +67,19 @@ impl Server {
         ApiService::new(self.clone(), user)
     }
 
-    /// A component's way to the server.
-    pub fn transport(&self, component: Component) -> Transport {
+    /// The same as a function.
+    pub fn sender(&self, user: User) -> Arc<SendRequest> {
         let server = self.clone();
         let send = move |request: http::Request<Bytes>| -> futures::future::BoxFuture<'static, _> {
             let server = server.clone();
-            Box::pin(async move { service::answer(&server, User::Component(component), request) })
+            Box::pin(async move { service::answer(&server, user, request) })
         };
-        Transport::new(component.as_str(), Arc::new(send))
+        Arc::new(send)
+    }
+
+    /// A component's way to the server.
+    pub fn transport(&self, component: Component) -> Transport {
+        Transport::new(component.as_str(), self.sender(User::Component(component)))
     }
 
     /// Whether a component runs. While it does not, what its webhooks would look at is refused.

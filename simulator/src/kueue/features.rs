@@ -1,5 +1,7 @@
 //! Kueue's feature gates.
 
+use std::collections::BTreeMap;
+
 /// The feature gates that matter here. A change takes effect when Kueue starts again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Features {
@@ -17,6 +19,11 @@ const ADMISSION_GATED_BY: &str = "AdmissionGatedBy";
 pub struct UnknownFeature(String);
 
 impl Features {
+    /// All gates, by name.
+    pub fn gates(self) -> BTreeMap<String, bool> {
+        BTreeMap::from([(ADMISSION_GATED_BY.to_owned(), self.admission_gated_by)])
+    }
+
     /// Whether the gate of this name is on.
     pub fn get(self, name: &str) -> Result<bool, UnknownFeature> {
         match name {

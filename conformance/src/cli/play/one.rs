@@ -37,39 +37,63 @@ impl Player for OnCluster<'_> {
 
 impl OnCluster<'_> {
     async fn play_and_judge(&self, item: &Item, play: &Play, mut tell: Tell) -> Ended {
-        let settings = Settings {
-            run: self.run.to_owned(),
-            number: play.number,
-            results: item.results.clone(),
-            case: play.case.clone(),
-            time_scale: self.time_scale,
-            subjects: Subjects { mutant: item.mutant.clone() },
-        };
+        let settings = settings(item, play, (self.run, play.number), self.time_scale);
         let begun = Instant::now();
         let interrupts = self.interrupts.clone();
         let (scenario, host, proxied) = (&item.scenario, self.host, self.proxied);
         let played = run::play(scenario, host, proxied, &settings, interrupts, &mut tell).await;
-        let mut report = ScenarioReport {
-            took: begun.elapsed(),
-            repetition: item.repetition,
-            ..ScenarioReport::begun(&item.scenario, play.case.as_ref().map(|case| case.id.as_str()))
+        let judged = match &played {
+            Ok(played) => Some(judge(&item.scenario, &played.history).await),
+            Err(_) => None,
         };
-        match played {
-            Ok(played) => {
-                let result = judge(&item.scenario, &played.history).await;
-                report.result =
-                    if played.ended == EndedBy::Interrupted { interrupted(result) } else { result };
-                report.history = Some(played.history.clone());
-                report.left_behind.clone_from(&played.left_behind);
-                let cases = cases(item, play, &played);
-                Ended { report, cases, leaving: played.leaving, over: false }
-            }
-            Err(error) => {
-                let over = matches!(error, RunError::ClusterEnded(_));
-                let fault = fault(&error);
-                report.result = ScenarioResult::NotJudged { why: chain(&error), fault };
-                Ended { report, cases: Vec::new(), leaving: None, over }
-            }
+        ended(item, play, (played, judged), begun)
+    }
+}
+
+/// How an item is played, with the names of this run and number.
+pub(super) fn settings(
+    item: &Item,
+    play: &Play,
+    (run, number): (&str, u32),
+    time_scale: u32,
+) -> Settings {
+    Settings {
+        run: run.to_owned(),
+        number,
+        results: item.results.clone(),
+        case: play.case.clone(),
+        time_scale,
+        subjects: Subjects { mutant: item.mutant.clone() },
+    }
+}
+
+/// What became of it; a history that was made is judged already.
+pub(super) fn ended(
+    item: &Item,
+    play: &Play,
+    (played, judged): (Result<Played, RunError>, Option<ScenarioResult>),
+    begun: Instant,
+) -> Ended {
+    let mut report = ScenarioReport {
+        took: begun.elapsed(),
+        repetition: item.repetition,
+        ..ScenarioReport::begun(&item.scenario, play.case.as_ref().map(|case| case.id.as_str()))
+    };
+    match played {
+        Ok(played) => {
+            let result = judged.unwrap_or_else(|| judged_now(&item.scenario, &played.history));
+            report.result =
+                if played.ended == EndedBy::Interrupted { interrupted(result) } else { result };
+            report.history = Some(played.history.clone());
+            report.left_behind.clone_from(&played.left_behind);
+            let cases = cases(item, play, &played);
+            Ended { report, cases, leaving: played.leaving, over: false }
+        }
+        Err(error) => {
+            let over = matches!(error, RunError::ClusterEnded(_));
+            let fault = fault(&error);
+            report.result = ScenarioResult::NotJudged { why: chain(&error), fault };
+            Ended { report, cases: Vec::new(), leaving: None, over }
         }
     }
 }
@@ -87,14 +111,14 @@ fn cases(item: &Item, play: &Play, played: &Played) -> Vec<Case> {
 /// Judging takes time, in which the others play on.
 async fn judge(scenario: &Scenario, history: &Path) -> ScenarioResult {
     let (scenario, history) = (scenario.clone(), history.to_owned());
-    let judged = tokio::task::spawn_blocking(move || judged(&scenario, &history)).await;
+    let judged = tokio::task::spawn_blocking(move || judged_now(&scenario, &history)).await;
     judged.unwrap_or_else(|error| {
         let why = format!("the judges have a fault: {error}");
         ScenarioResult::NotJudged { why, fault: ExitCode::SuiteFault }
     })
 }
 
-fn judged(scenario: &Scenario, history: &Path) -> ScenarioResult {
+pub(super) fn judged_now(scenario: &Scenario, history: &Path) -> ScenarioResult {
     match read_file(history) {
         Ok(history) => ScenarioResult::Judged(Box::new(report::judge(scenario, &history))),
         Err(error) => ScenarioResult::NotJudged { why: chain(&error), fault: ExitCode::SuiteFault },

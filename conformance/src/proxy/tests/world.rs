@@ -74,7 +74,7 @@ impl World {
             async { replied.await.ok() }.boxed()
         }))
         .await;
-        let upstream = Upstream {
+        let upstream = Upstream::Server {
             server: server.url.clone(),
             certificate_authority: server.authority.clone(),
         };

@@ -2,11 +2,12 @@
 //! and the controller of a foreign check.
 
 use dispatch_contract::names;
+use dispatch_simulator::object::seconds;
 use kube::ResourceExt;
 use serde_json::json;
 
 use crate::history::{History, Kind, Trail, Version};
-use crate::run::api::{self, Deleted, Named, apply_status, now};
+use crate::run::api::{self, Deleted, Named, apply_status};
 use crate::run::error::StepError;
 use crate::run::fixture::foreign_check_ready;
 use crate::run::stage::Stage;
@@ -69,7 +70,7 @@ pub(super) async fn approve(stage: &mut Stage<'_>, job: &JobName) -> Result<(), 
     let Some(workload) = workloads.first() else {
         return Err(StepError::failed(format!("there is no {thing} to approve")));
     };
-    let ready = foreign_check_ready(&stage.names, &workload.name, &now());
+    let ready = foreign_check_ready(&stage.names, &workload.name, &seconds(stage.clock.now()));
     Ok(apply_status(&stage.client, ready).await?)
 }
 

@@ -59,7 +59,7 @@ async fn true_at_last(
     let mut broken = None;
     while fact.is_so(&stage.record.history) != Truth::True {
         tokio::select! {
-            read = stage.record.read_next() => read?,
+            biased;
             death = stage.subjects.died() => return Err(StepError::failed(death.to_string())),
             _ = look.tick() => {
                 let now = broken_rule(&stage.record.history, &stage.scenario.broken_by_the_cluster);
@@ -80,6 +80,7 @@ async fn true_at_last(
                     told = (now, 0);
                 }
             }
+            read = stage.record.read_next() => read?,
         }
     }
     Ok(())

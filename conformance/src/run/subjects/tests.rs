@@ -12,6 +12,7 @@ use super::*;
 use crate::history::recorder::{Journal, Reader, Revisions};
 use crate::history::{Event, What};
 use crate::proxy;
+use crate::subject::Program;
 
 /// How long anything may take before a test gives up.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -37,7 +38,7 @@ impl Scene {
         fs_err::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
         let logs = folder.path().to_owned();
         let controller = ControllerSetup {
-            program: program.clone(),
+            program: Program::File(program.clone()),
             controller_name: "c".to_owned(),
             namespace: "n".to_owned(),
             lease: "l".to_owned(),
@@ -45,8 +46,8 @@ impl Scene {
             private: logs.clone(),
             logs: logs.clone(),
         };
-        let adapter =
-            AdapterSetup { program, mutant: None, config: Config::kueue("n", "q", "c"), logs };
+        let (program, config) = (Program::File(program), Config::kueue("n", "q", "c"));
+        let adapter = AdapterSetup { program, mutant: None, config, logs };
         let history = folder.path().join("history.ndjson");
         let journal = Arc::new(Journal::create(&history, Arc::new(SystemClock)).unwrap());
         let reader = journal.reader();

@@ -1,0 +1,85 @@
+//! Plays scenarios on embedded clusters: each on one of its own, on a thread of its own.
+
+use std::time::Instant;
+
+use futures::future::BoxFuture;
+use tokio::runtime::Builder;
+use tokio::sync::oneshot;
+use tokio::task::LocalSet;
+
+use super::board::Tell;
+use super::one::{ended, judged_now, settings};
+use super::{Ended, Item, Play, Player};
+use crate::cluster::simulated::Simulated;
+use crate::exit_code::ExitCode;
+use crate::report::{ScenarioReport, ScenarioResult};
+use crate::run::{self, Interrupts, Played, Proxied, RunError};
+
+/// Plays in simulated time.
+pub(in crate::cli) struct InSimulation<'a> {
+    /// What everything that is left to chance comes of; of a repetition, with its number added.
+    pub(in crate::cli) seed: u64,
+    /// What ends all that play before their time.
+    pub(in crate::cli) interrupts: &'a Interrupts,
+}
+
+impl Player for InSimulation<'_> {
+    fn play<'a>(&'a self, item: &'a Item, play: &'a Play, tell: Tell) -> BoxFuture<'a, Ended> {
+        let (tell_ended, has_ended) = oneshot::channel();
+        let (own_item, own_play, interrupts) =
+            (item.clone(), play.clone(), self.interrupts.clone());
+        let nth = item.repetition.map_or(0, |(nth, _)| u64::from(nth) - 1);
+        let seed = self.seed.wrapping_add(nth);
+        // What a thread keeps for itself, such as how it draws keys of maps, is the same for each.
+        let thread = std::thread::Builder::new().name("simulation".to_owned()).spawn(move || {
+            // Nobody waits for it any more when the run is given up.
+            let _ = tell_ended.send(simulate(&own_item, &own_play, seed, interrupts, tell));
+        });
+        Box::pin(async move {
+            let why = match thread {
+                Ok(_) => match has_ended.await {
+                    Ok(ended) => return ended,
+                    Err(_) => "its thread has panicked".to_owned(),
+                },
+                Err(error) => format!("no thread can be started: {error}"),
+            };
+            not_played(item, play, why)
+        })
+    }
+}
+
+/// Plays one item from its beginning to its verdict.
+fn simulate(item: &Item, play: &Play, seed: u64, interrupts: Interrupts, mut tell: Tell) -> Ended {
+    let begun = Instant::now();
+    let runtime = match Builder::new_current_thread().enable_time().start_paused(true).build() {
+        Ok(runtime) => runtime,
+        Err(error) => return not_played(item, play, format!("no runtime can be made: {error}")),
+    };
+    let played =
+        LocalSet::new().block_on(&runtime, play_one(item, play, seed, interrupts, &mut tell));
+    // What was left behind in it is not waited for.
+    runtime.shutdown_background();
+    let judged = played.as_ref().ok().map(|played| judged_now(&item.scenario, &played.history));
+    ended(item, play, (played, judged), begun)
+}
+
+async fn play_one(
+    item: &Item,
+    play: &Play,
+    seed: u64,
+    interrupts: Interrupts,
+    tell: &mut Tell,
+) -> Result<Played, RunError> {
+    let host = Simulated::start(seed);
+    let proxied = Proxied::start(&host, std::iter::once(&*item.scenario)).await?;
+    // The names are the same wherever the seed is, since the cluster is nobody else's.
+    let settings = settings(item, play, (&format!("seed{seed:x}"), 1), 1);
+    run::play(&item.scenario, &host, &proxied, &settings, interrupts, tell).await
+}
+
+fn not_played(item: &Item, play: &Play, why: String) -> Ended {
+    let case = play.case.as_ref().map(|case| case.id.as_str());
+    let mut report = ScenarioReport::begun(&item.scenario, case);
+    report.result = ScenarioResult::NotJudged { why, fault: ExitCode::SuiteFault };
+    Ended { report, cases: Vec::new(), leaving: None, over: false }
+}

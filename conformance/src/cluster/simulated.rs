@@ -1,0 +1,106 @@
+//! The embedded cluster: one for each play, in a time of its own.
+//!
+//! Everything that is left to chance in it comes of a seed, and time passes only when nobody has
+//! anything to do. So a scenario takes milliseconds, and one seed gives one history.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use dispatch_contract::{Clock, Entropy};
+use dispatch_simulator::Cluster;
+use dispatch_simulator::api::User;
+use dispatch_simulator::component::{Component, SendRequest};
+use jiff::{SignedDuration, Timestamp};
+use kube::Client;
+use tokio::time::Instant;
+use ulid::Ulid;
+
+use crate::history::Role;
+use crate::proxy::Embedded;
+
+/// When every simulation begins.
+const EPOCH: Timestamp = Timestamp::constant(1_767_225_600, 0);
+
+/// The versions whose behaviour is simulated.
+const VERSIONS: [(&str, &str); 4] =
+    [("jobset", "v0.11.1"), ("kubernetes", "v1.35.4"), ("kueue", "v0.17.0"), ("trainer", "v2.2.0")];
+
+/// An embedded cluster that runs until it is dropped.
+pub struct Simulated {
+    cluster: Arc<Cluster>,
+    clock: Arc<SimulatedClock>,
+    entropy: Arc<SeededEntropy>,
+}
+
+impl Simulated {
+    /// Starts one, within a runtime of tokio whose time is paused.
+    pub fn start(seed: u64) -> Self {
+        let clock = Arc::new(SimulatedClock { begun: Instant::now() });
+        let entropy = SeededEntropy(Mutex::new(fastrand::Rng::with_seed(seed ^ 0x5eed)));
+        let now = Arc::clone(&clock);
+        let cluster = Arc::new(Cluster::start(seed, Arc::new(move || now.now())));
+        Self { cluster, clock, entropy: Arc::new(entropy) }
+    }
+
+    /// The cluster itself.
+    pub fn cluster(&self) -> &Arc<Cluster> {
+        &self.cluster
+    }
+
+    /// The time by which it lives.
+    pub fn clock(&self) -> Arc<dyn Clock> {
+        Arc::clone(&self.clock) as Arc<dyn Clock>
+    }
+
+    /// Where its names and tokens come from.
+    pub fn entropy(&self) -> Arc<dyn Entropy> {
+        Arc::clone(&self.entropy) as Arc<dyn Entropy>
+    }
+
+    /// An administrator's client.
+    pub fn client(&self) -> Client {
+        Client::new(self.cluster.service(User::Administrator), "default")
+    }
+
+    /// The versions that it behaves like.
+    pub fn versions() -> BTreeMap<String, String> {
+        VERSIONS.map(|(name, version)| (name.to_owned(), version.to_owned())).into()
+    }
+}
+
+/// The API of a simulated cluster, for the proxy.
+pub(crate) struct SimulatedApi(pub(crate) Arc<Cluster>);
+
+impl Embedded for SimulatedApi {
+    fn service(&self, role: Role) -> Arc<SendRequest> {
+        let user = match role {
+            Role::Kueue => User::Component(Component::Kueue),
+            Role::Trainer => User::Component(Component::Trainer),
+            Role::Jobset => User::Component(Component::JobSet),
+            Role::KubeControllerManager => User::Component(Component::KubeControllerManager),
+            Role::Adapter | Role::Controller => User::OfToken,
+        };
+        self.0.sender(user)
+    }
+}
+
+/// The time of a runtime whose clock is paused.
+struct SimulatedClock {
+    begun: Instant,
+}
+
+impl Clock for SimulatedClock {
+    fn now(&self) -> Timestamp {
+        let passed = SignedDuration::try_from(self.begun.elapsed()).unwrap_or_default();
+        EPOCH.saturating_add(passed).unwrap_or(EPOCH)
+    }
+}
+
+/// Randomness of a seed.
+struct SeededEntropy(Mutex<fastrand::Rng>);
+
+impl Entropy for SeededEntropy {
+    fn ulid(&self) -> Ulid {
+        Ulid(self.0.lock().unwrap_or_else(PoisonError::into_inner).u128(..))
+    }
+}
