@@ -92,11 +92,16 @@ pub trait Controller: Send {
     fn reconcile(&mut self, view: &View, key: &Key, now: jiff::Timestamp) -> Plan;
 
     /// It is told of the answer of each request of its plan. After a refusal the rest of the plan is
-    /// dropped and the key tried again later, unless this says otherwise.
+    /// dropped and the key tried again later, unless this says otherwise; whether an Event was taken
+    /// changes nothing, nor does it that what was to be deleted is gone.
     fn answered(&mut self, key: &Key, request: &Request, answer: &Result<Value, Failure>) -> Next {
-        let _ = (key, request);
+        let _ = key;
         match answer {
             Ok(_) => Next::GoOn,
+            Err(_) if *request.resource == *crate::resource::EVENT => Next::GoOn,
+            Err(failure) if failure.code == 404 && matches!(request.verb, Verb::Delete(_)) => {
+                Next::GoOn
+            }
             Err(_) => Next::TryAgain,
         }
     }

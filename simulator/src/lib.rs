@@ -17,11 +17,16 @@
 pub mod api;
 mod cluster;
 pub mod component;
+pub mod digest;
+pub mod event;
 pub mod jobset;
 pub mod kubernetes;
 pub mod kueue;
 pub mod object;
+pub mod quantity;
 pub mod resource;
+#[cfg(test)]
+mod testing;
 pub mod trainer;
 
 pub use cluster::{Cluster, Now};

@@ -47,6 +47,29 @@ pub fn items<'a>(object: &'a Object, pointer: &str) -> &'a [Value] {
     object.pointer(pointer).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
+/// Sets what an object leaves open: `path` are the names of fields, one in another.
+pub fn default_to(object: &mut Object, path: &[&str], value: impl Into<Value>) {
+    let mut at = object;
+    for field in path {
+        if !(at.is_object() || at.is_null()) {
+            return;
+        }
+        at = &mut at[*field];
+    }
+    if at.is_null() {
+        *at = value.into();
+    }
+}
+
+/// Whether both have something there, and not the same.
+pub fn differ(one: &Object, other: &Object, pointer: &str) -> bool {
+    let there = |object: &Object| object.pointer(pointer).filter(|it| !it.is_null()).cloned();
+    match (there(one), there(other)) {
+        (Some(one), Some(other)) => one != other,
+        _ => false,
+    }
+}
+
 /// A label.
 pub fn label<'a>(object: &'a Object, key: &str) -> Option<&'a str> {
     object.get("metadata")?.get("labels")?.get(key)?.as_str()

@@ -92,3 +92,16 @@ pub trait Webhook: Send {
         Ok(())
     }
 }
+
+/// Refuses an object for what is wrong with it, if anything is, as the kind's own rules do.
+pub fn invalid(wrong: Vec<String>) -> Result<(), Denied> {
+    let mut wrong = wrong.into_iter();
+    match (wrong.next(), wrong.len()) {
+        (None, _) => Ok(()),
+        (Some(one), 0) => Err(Denied::Invalid(one)),
+        (Some(one), _) => {
+            let all = wrong.fold(one, |all, next| format!("{all}, {next}"));
+            Err(Denied::Invalid(format!("[{all}]")))
+        }
+    }
+}
