@@ -31,9 +31,7 @@ fn mix(state: &mut [u32; 5], block: &[u8]) {
         let (choice, constant) = match round {
             0..20 => ((second & third) | (!second & fourth), 0x5a82_7999),
             20..40 => (second ^ third ^ fourth, 0x6ed9_eba1),
-            40..60 => {
-                ((second & third) | (second & fourth) | (third & fourth), 0x8f1b_bcdc)
-            }
+            40..60 => ((second & third) | (second & fourth) | (third & fourth), 0x8f1b_bcdc),
             _ => (second ^ third ^ fourth, 0xca62_c1d6),
         };
         let next = first

@@ -5,6 +5,7 @@ mod controller;
 mod failure_policy;
 mod jobs;
 mod names;
+mod pod_webhook;
 mod rules;
 mod status;
 mod webhook;
@@ -26,5 +27,9 @@ pub(crate) fn rules() -> Vec<Box<dyn Webhook>> {
 
 /// `JobSet`'s webhooks.
 pub fn webhooks() -> Vec<Box<dyn Webhook>> {
-    vec![Box::new(webhook::Defaulter), Box::new(webhook::Validator)]
+    vec![
+        Box::new(webhook::Defaulter),
+        Box::new(webhook::Validator),
+        Box::new(pod_webhook::PodWebhook),
+    ]
 }

@@ -27,6 +27,8 @@ pub mod quantity;
 pub mod resource;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
 pub mod trainer;
 
 pub use cluster::{Cluster, Now};

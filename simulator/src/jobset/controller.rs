@@ -116,7 +116,8 @@ fn expire(job_set: &Value, now: Timestamp) -> Plan {
 fn has_succeeded(job_set: &Value, owned: &OwnedJobs<'_>) -> bool {
     let targets = items(job_set, "/spec/successPolicy/targetReplicatedJobs");
     let counts = |named: &str| targets.is_empty() || targets.iter().any(|it| it == named);
-    let succeeded = owned.successful.iter().filter(|it| counts(label(it, REPLICATED_JOB).unwrap_or_default()));
+    let succeeded =
+        owned.successful.iter().filter(|it| counts(label(it, REPLICATED_JOB).unwrap_or_default()));
     let succeeded = i64::try_from(succeeded.count()).unwrap_or(i64::MAX);
     let wanted = if text(job_set, "/spec/successPolicy/operator") == "Any" {
         1
@@ -156,12 +157,7 @@ fn may_start(job_set: &Value, replicated_job: &Value, status: &Status) -> bool {
 }
 
 /// `reconcileReplicatedJobs`.
-fn make_jobs(
-    job_set: &Value,
-    owned: &OwnedJobs<'_>,
-    status: &mut Status,
-    now: Timestamp,
-) -> Plan {
+fn make_jobs(job_set: &Value, owned: &OwnedJobs<'_>, status: &mut Status, now: Timestamp) -> Plan {
     let in_order = is_in_order(job_set) && !is(job_set, "/spec/suspend");
     let mut plan = Plan::nothing();
     for replicated_job in items(job_set, "/spec/replicatedJobs") {
@@ -197,12 +193,7 @@ fn suspend(owned: &OwnedJobs<'_>) -> Plan {
 }
 
 /// `resumeJobsIfNecessary`.
-fn resume(
-    job_set: &Value,
-    owned: &OwnedJobs<'_>,
-    status: &mut Status,
-    now: Timestamp,
-) -> Plan {
+fn resume(job_set: &Value, owned: &OwnedJobs<'_>, status: &mut Status, now: Timestamp) -> Plan {
     let in_order = is_in_order(job_set);
     let mut plan = Plan::nothing();
     for replicated_job in items(job_set, "/spec/replicatedJobs") {

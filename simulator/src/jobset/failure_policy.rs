@@ -30,11 +30,14 @@ pub(super) fn execute(job_set: &Value, failed: &[&Value], status: &mut Status, n
             fail(status, "FailJobSetFailurePolicyAction", message, job, now);
         }
         "RestartJobSetAndIgnoreMaxRestarts" => {
-            let message = with_job("applying RestartJobSetAndIgnoreMaxRestarts failure policy action", job);
+            let message =
+                with_job("applying RestartJobSetAndIgnoreMaxRestarts failure policy action", job);
             status.restart(false);
             status.tell(true, "RestartJobSetAndIgnoreMaxRestartsFailurePolicyAction", &message);
         }
-        _ if status.restarts_towards_max() >= number(policy, "/maxRestarts").unwrap_or_default() => {
+        _ if status.restarts_towards_max()
+            >= number(policy, "/maxRestarts").unwrap_or_default() =>
+        {
             let message = "jobset failed due to reaching max number of restarts";
             fail(status, "ReachedMaxRestarts", message, job, now);
         }

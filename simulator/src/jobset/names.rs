@@ -39,10 +39,7 @@ pub(super) fn mark(metadata: &mut Value, job_set: &Value, replicated_job: &Value
         (REPLICATED_JOB, text(replicated_job, "/name").to_owned()),
         (RESTART_ATTEMPT, restarts(job_set).to_string()),
         ("jobset.sigs.k8s.io/replicatedjob-replicas", replicas(replicated_job).to_string()),
-        (
-            "jobset.sigs.k8s.io/global-replicas",
-            jobs.iter().map(replicas).sum::<i64>().to_string(),
-        ),
+        ("jobset.sigs.k8s.io/global-replicas", jobs.iter().map(replicas).sum::<i64>().to_string()),
         ("jobset.sigs.k8s.io/job-index", index.to_string()),
         ("jobset.sigs.k8s.io/job-key", crate::digest::sha1(&key)),
         ("jobset.sigs.k8s.io/job-global-index", (all_before + index).to_string()),

@@ -100,7 +100,8 @@ impl Status {
         if status["conditions"] == json!([]) {
             status.as_object_mut().map(|it| it.remove("conditions"));
         }
-        let mut plan = Plan::nothing().and(Request::update(JOB_SET, object, "").on("status"), SOURCE);
+        let mut plan =
+            Plan::nothing().and(Request::update(JOB_SET, object, "").on("status"), SOURCE);
         for (warning, reason, message) in &self.told {
             let told = Told { warning: *warning, reason, message, component: "jobset" };
             plan = plan.and(event(job_set, told, now), SOURCE);

@@ -151,7 +151,8 @@ const POD_NAME_TOO_LONG: &str =
 
 fn refuse_unsupported(object: &Value) -> Result<(), Denied> {
     let there = |pointer: &str| object.pointer(pointer).is_some_and(|it| !it.is_null());
-    let unsupported = ["/spec/coordinator", "/spec/volumeClaimPolicies"].into_iter().find(|it| there(it));
+    let unsupported =
+        ["/spec/coordinator", "/spec/volumeClaimPolicies"].into_iter().find(|it| there(it));
     let rules = items(object, "/spec/failurePolicy/rules");
     let in_place = text(object, "/spec/failurePolicy/restartStrategy") == "InPlaceRestart";
     let what = match unsupported {

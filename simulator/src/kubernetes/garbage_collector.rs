@@ -158,12 +158,7 @@ impl GarbageCollector {
 
     /// An owner that is not there, or is another one of the name, is remembered as absent
     /// (`absentOwnerCache`).
-    fn looked_up(
-        &mut self,
-        key: &Key,
-        request: &Request,
-        answer: &Result<Value, Failure>,
-    ) -> Next {
+    fn looked_up(&mut self, key: &Key, request: &Request, answer: &Result<Value, Failure>) -> Next {
         let asked = self.asked.get(key).into_iter().flatten();
         let Some((_, wanted)) = asked.into_iter().find(|(asked, _)| asked == request) else {
             return Next::GoOn;

@@ -140,9 +140,9 @@ const TERMINATING: &str = "because it is being terminated";
 
 /// `util.IsJobFinished`.
 fn is_finished(job: &Value) -> bool {
-    items(job, "/status/conditions").iter().any(|it| {
-        matches!(text(it, "/type"), "Complete" | "Failed") && it["status"] == "True"
-    })
+    items(job, "/status/conditions")
+        .iter()
+        .any(|it| matches!(text(it, "/type"), "Complete" | "Failed") && it["status"] == "True")
 }
 
 #[cfg(test)]

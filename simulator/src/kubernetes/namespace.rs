@@ -94,8 +94,7 @@ fn of_namespace(kind: &'static Resource, within: &str, verb: Verb) -> Request {
 }
 
 fn delete_all(kind: &'static Resource, within: &str) -> Request {
-    let background =
-        Delete { propagation: Some(Propagation::Background), ..Delete::default() };
+    let background = Delete { propagation: Some(Propagation::Background), ..Delete::default() };
     of_namespace(kind, within, Verb::DeleteCollection(List::default(), background))
 }
 

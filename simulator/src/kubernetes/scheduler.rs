@@ -127,15 +127,15 @@ fn unschedulable(pod: &Value, nodes: usize, now: Timestamp) -> Plan {
     }
     let others = items(pod, "/status/conditions").iter().filter(|it| it["type"] != SCHEDULED);
     let mut conditions: Vec<Value> = others.cloned().collect();
-    let since = known.filter(|it| it["status"] == "False").map(|it| text(it, "/lastTransitionTime"));
+    let since =
+        known.filter(|it| it["status"] == "False").map(|it| text(it, "/lastTransitionTime"));
     conditions.push(json!({
         "type": SCHEDULED, "status": "False", "reason": "Unschedulable", "message": message,
         "lastProbeTime": null,
         "lastTransitionTime": since.map_or_else(|| seconds(now), str::to_owned),
     }));
     let patch = json!({"metadata": {"uid": uid(pod)}, "status": {"conditions": conditions}});
-    let request =
-        Request::merge_patch(POD, namespace(pod), name(pod), patch, "").on("status");
+    let request = Request::merge_patch(POD, namespace(pod), name(pod), patch, "").on("status");
     Plan::one(request, "Kubernetes pkg/scheduler/schedule_one.go, handleSchedulingFailure")
 }
 

@@ -50,9 +50,8 @@ impl Controller for FinishedJobs {
 
 /// When a Job ended.
 fn ended(job: &Value) -> Option<Timestamp> {
-    let ends = |it: &&Value| {
-        matches!(text(it, "/type"), "Complete" | "Failed") && it["status"] == "True"
-    };
+    let ends =
+        |it: &&Value| matches!(text(it, "/type"), "Complete" | "Failed") && it["status"] == "True";
     let end = items(job, "/status/conditions").iter().find(ends)?;
     text(end, "/lastTransitionTime").parse().ok()
 }

@@ -12,8 +12,7 @@ use crate::resource::{CLUSTER_TRAINING_RUNTIME, JOB_SET, Resource, TRAIN_JOB, TR
 pub(super) const ANCESTOR: &str = "trainer.kubeflow.org/trainjob-ancestor-step";
 
 /// The replicated jobs that Trainer fills in, and the container of each.
-const STEPS: [(&str, &str); 3] =
-    [("trainer", "node"), (DATASET, DATASET), (MODEL, MODEL)];
+const STEPS: [(&str, &str); 3] = [("trainer", "node"), (DATASET, DATASET), (MODEL, MODEL)];
 const DATASET: &str = "dataset-initializer";
 const MODEL: &str = "model-initializer";
 

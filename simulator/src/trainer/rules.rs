@@ -18,7 +18,11 @@ const IMMUTABLE: [&str; 5] =
 
 /// The fields of a patched pod that may not change once they are set (`PodSpecPatch`).
 const IMMUTABLE_IN_PODS: [&str; 6] = [
-    "serviceAccountName", "volumes", "initContainers", "containers", "imagePullSecrets",
+    "serviceAccountName",
+    "volumes",
+    "initContainers",
+    "containers",
+    "imagePullSecrets",
     "securityContext",
 ];
 
@@ -128,6 +132,7 @@ fn is_label(name: &str) -> bool {
 /// What changed in pods that were patched before, by manager and replicated job.
 fn changed_in_patches(old: &Value, new: &Value) -> Vec<String> {
     const POD: &str = "/template/spec/template/spec";
+    const JOBS: &str = "/trainingRuntimeSpec/template/spec/replicatedJobs";
     let mut wrong = Vec::new();
     let all = items(new, "/spec/runtimePatches").iter().enumerate();
     for (at, patch) in all {
@@ -135,7 +140,6 @@ fn changed_in_patches(old: &Value, new: &Value) -> Vec<String> {
         let Some(before) = same.into_iter().find(|it| it["manager"] == patch["manager"]) else {
             continue;
         };
-        const JOBS: &str = "/trainingRuntimeSpec/template/spec/replicatedJobs";
         for (index, job) in items(patch, JOBS).iter().enumerate() {
             let same = items(before, JOBS).iter().find(|it| it["name"] == job["name"]);
             for field in IMMUTABLE_IN_PODS {

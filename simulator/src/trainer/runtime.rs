@@ -34,8 +34,7 @@ enum RuntimeKind {
 
 impl Runtimes {
     /// Those in namespaces.
-    pub(super) const NAMESPACED: Self =
-        Self { kind: RuntimeKind::Namespaced, later: Vec::new() };
+    pub(super) const NAMESPACED: Self = Self { kind: RuntimeKind::Namespaced, later: Vec::new() };
     /// Those for all namespaces.
     pub(super) const CLUSTER: Self = Self { kind: RuntimeKind::Cluster, later: Vec::new() };
 

@@ -46,10 +46,7 @@ impl Controller for TrainJobs {
         // A runtime that changes wakes nobody: its new state is used when somebody else does.
         let owner = controller(change.object).filter(|it| it["kind"] == TRAIN_JOB.kind);
         let owner = owner.filter(|_| *change.resource == *JOB_SET);
-        owner
-            .map(|it| Key::new(namespace(change.object), text(it, "/name")))
-            .into_iter()
-            .collect()
+        owner.map(|it| Key::new(namespace(change.object), text(it, "/name"))).into_iter().collect()
     }
 
     /// It does not look at the deletion timestamp: a `TrainJob` that is being deleted gets its

@@ -108,7 +108,11 @@ impl Webhook for TrainJobValidator {
             return Err(Denied::Webhook(format!(
                 "spec.runtimeRef: Invalid value: {reference}: {missing}: specified {} must be \
                  created before the TrainJob is created",
-                if *kind == *TRAINING_RUNTIME { "trainingRuntime" } else { "clusterTrainingRuntime" },
+                if *kind == *TRAINING_RUNTIME {
+                    "trainingRuntime"
+                } else {
+                    "clusterTrainingRuntime"
+                },
             )));
         };
         let mut template = runtime.pointer("/spec/template").cloned().unwrap_or_default();
@@ -171,7 +175,9 @@ fn patches_may_change(old: &Value, object: &Value, stored: &dyn Lookup) -> Vec<S
         return Vec::new();
     }
     if !is(object, "/spec/suspend") {
-        return vec![forbidden("RuntimePatches can only be modified when the TrainJob is suspended")];
+        return vec![forbidden(
+            "RuntimePatches can only be modified when the TrainJob is suspended",
+        )];
     }
     let made = stored.get(JOB_SET, namespace(object), name(object));
     let jobs = made.map(|it| items(it, "/status/replicatedJobsStatus")).into_iter().flatten();
@@ -242,7 +248,8 @@ fn patches_fit(object: &Value, template: &Value) -> Vec<String> {
 /// `domain/path`, both not empty (Kubernetes `validation.IsDomainPrefixedPath`).
 fn is_domain_prefixed_path(text: &str) -> bool {
     text.split_once('/').is_some_and(|(domain, path)| {
-        let allowed = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || "-.".contains(it);
+        let allowed =
+            |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || "-.".contains(it);
         !domain.is_empty() && domain.chars().all(allowed) && !path.is_empty()
     })
 }

@@ -56,8 +56,7 @@ fn a_new_one_makes_its_service_and_its_jobs() {
     let made = job_set(true);
     let key = Key::of(&made);
     let plan = JobSets.reconcile(&view(&[(JOB_SET, made)]), &key, at(0));
-    let expected =
-        ["create services", "create jobs", "update jobsets/status", "create events"];
+    let expected = ["create services", "create jobs", "update jobsets/status", "create events"];
     assert_eq!(verbs(&plan), expected);
     let job = body(&plan, 1);
     assert_eq!(job["metadata"]["name"], "a-node-0");

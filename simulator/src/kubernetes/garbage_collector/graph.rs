@@ -68,11 +68,11 @@ pub(super) fn dependents<'a>(
     kinds: &'static [&'static Resource],
     owner: &str,
 ) -> Vec<Item<'a>> {
-    let owned = |it: &&Value| owners(it).iter().any(|reference| reference["uid"] == owner);
+    let is_owned = |it: &&Value| owners(it).iter().any(|reference| reference["uid"] == owner);
     kinds
         .iter()
         .flat_map(|resource| {
-            let all = view.all(resource).filter(owned);
+            let all = view.all(resource).filter(is_owned);
             all.map(|object| Item { resource, object })
         })
         .collect()

@@ -79,16 +79,26 @@ pub(super) fn to_remove<'a>(
 ) -> Vec<&'a Value> {
     let progress = |pod: &&Value| {
         let bound = !text(pod, "/spec/nodeName").is_empty();
-        (bound, phase(pod) == "Running", is_ready(pod), text(pod, "/metadata/creationTimestamp") == "")
+        (
+            bound,
+            phase(pod) == "Running",
+            is_ready(pod),
+            std::cmp::Reverse(text(pod, "/metadata/creationTimestamp").to_owned()),
+        )
     };
     let mut sorted: Vec<&Value> = active.to_vec();
-    sorted.sort_by_key(progress);
+    // Of equals the newest goes first.
+    sorted.sort_by_cached_key(progress);
     let (mut remove, mut left) = (Vec::new(), Vec::new());
     for (at, pod) in sorted.iter().enumerate() {
         let known = index(pod).filter(|it| completions.is_none_or(|end| *it < end));
         // The one that is furthest is kept.
         let twin = sorted.iter().skip(at + 1).any(|it| index(it) == known);
-        if is_indexed(job) && (known.is_none() || twin) { remove.push(*pod) } else { left.push(*pod) }
+        if is_indexed(job) && (known.is_none() || twin) {
+            remove.push(*pod);
+        } else {
+            left.push(*pod);
+        }
     }
     let more = at_least.saturating_sub(remove.len());
     remove.extend(left.into_iter().take(more));

@@ -107,9 +107,8 @@ fn pods_that_are_terminating_are_not_active(#[case] policy: &str, #[case] made: 
 #[test]
 fn a_job_completes_when_its_pods_have_succeeded() {
     let plan = plan(job(false), vec![pod(0, "Succeeded"), pod(1, "Succeeded")]);
-    let expected = [
-        "update jobs/status", "patch pods", "patch pods", "update jobs/status", "create events",
-    ];
+    let expected =
+        ["update jobs/status", "patch pods", "patch pods", "update jobs/status", "create events"];
     assert_eq!(verbs(&plan), expected);
     assert_eq!(condition_types(&body(&plan, 0)["status"]), ["SuccessCriteriaMet"]);
     let status = status(&plan);
@@ -127,9 +126,8 @@ fn seconds_now() -> String {
 #[test]
 fn a_job_fails_only_when_its_pods_are_gone() {
     let first = plan(job(false), vec![pod(0, "Failed"), pod(1, "Running")]);
-    let expected = [
-        "delete pods", "update jobs/status", "patch pods", "patch pods", "update jobs/status",
-    ];
+    let expected =
+        ["delete pods", "update jobs/status", "patch pods", "patch pods", "update jobs/status"];
     assert_eq!(verbs(&first), expected);
     let mut failing = job(false);
     failing["status"] = status(&first);
@@ -153,7 +151,7 @@ fn pods_are_not_made_twice_before_they_are_seen() {
     for index in [0, 1] {
         let pod = pod(index, "Pending");
         let change = Change { resource: POD, object: &pod, before: None, deleted: false };
-        assert_eq!(jobs.wakes(&first, &change), [key.clone()]);
+        assert_eq!(jobs.wakes(&first, &change), std::slice::from_ref(&key));
     }
     jobs.turns.borrow_mut().at_once(&key);
     let plan = jobs.reconcile(&first, &key, at(2));

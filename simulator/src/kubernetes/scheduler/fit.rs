@@ -87,10 +87,8 @@ pub(super) fn free<'a>(
 /// Whether a pod may run on a node, room left aside.
 pub(super) fn fits(pod: &Value, node: &Value) -> bool {
     let selector = pod.pointer("/spec/nodeSelector").and_then(Value::as_object);
-    let selected = selector
-        .into_iter()
-        .flatten()
-        .all(|(key, value)| label(node, key) == value.as_str());
+    let selected =
+        selector.into_iter().flatten().all(|(key, value)| label(node, key) == value.as_str());
     let taints = items(node, "/spec/taints").iter();
     let tolerated = taints
         .filter(|it| matches!(text(it, "/effect"), "NoSchedule" | "NoExecute"))

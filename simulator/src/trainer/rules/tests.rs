@@ -38,11 +38,7 @@ fn a_train_job_gets_its_defaults() {
 #[case::runtime(
     "/spec/runtimeRef/name", json!("s"), "spec.runtimeRef: Invalid value: field is immutable"
 )]
-fn what_may_not_change_is_refused(
-    #[case] pointer: &str,
-    #[case] value: Value,
-    #[case] why: &str,
-) {
+fn what_may_not_change_is_refused(#[case] pointer: &str, #[case] value: Value, #[case] why: &str) {
     let old = train_job();
     let mut new = old.clone();
     *new.pointer_mut(pointer).unwrap() = value;

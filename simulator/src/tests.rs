@@ -1,0 +1,3 @@
+//! Components at work together.
+
+mod jobs;
