@@ -37,6 +37,9 @@ pub struct Pattern {
     pub dry_run: Option<bool>,
     /// Only the nth request, from 1, of those for which the rest holds.
     pub nth: Option<u32>,
+    /// Only requests that come once the fault of this name was met on the same tap, and while it is in
+    /// place.
+    pub after: Option<String>,
 }
 
 /// Something that a write asks for, as [`crate::history::Asks`] tells it.

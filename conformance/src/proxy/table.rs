@@ -85,12 +85,14 @@ impl Table {
         let (matched, met) = (0, 0);
         let mut standing = Standing { id, fault, matched, met, kinds: HashSet::new() };
         let mut concerned = Vec::new();
+        let is_due = self.is_due(&standing);
         if let Effect::Watch(effect) = standing.fault.effect
             && effect != WatchFault::RefuseExpired
         {
             for (number, watch) in &mut self.watches {
                 let request = &watch.request;
-                if standing.concerns(request, watch.reach)
+                if is_due
+                    && standing.concerns(request, watch.reach)
                     && standing.meets(request, &Asks::default(), true)
                 {
                     watch.met.push((id, effect));
@@ -176,11 +178,19 @@ impl Table {
         self.standing.iter().any(stalls)
     }
 
+    /// Whether a fault has begun: whether the one that it comes after was met.
+    fn is_due(&self, standing: &Standing) -> bool {
+        let Some(after) = &standing.fault.at.after else { return true };
+        self.standing.iter().any(|other| other.fault.name == *after && other.met > 0)
+    }
+
     fn meet(&mut self, request: &Request, asks: &Asks, reach: Reach) -> Vec<Met> {
         let mut met = Vec::new();
         let mut goes_on = true;
-        for standing in &mut self.standing {
-            if standing.concerns(request, reach) && standing.meets(request, asks, goes_on) {
+        let before: Vec<_> = self.standing.iter().map(|it| self.is_due(it)).collect();
+        for (standing, is_due) in self.standing.iter_mut().zip(before) {
+            if is_due && standing.concerns(request, reach) && standing.meets(request, asks, goes_on)
+            {
                 goes_on = !standing.fault.effect.ends_the_request();
                 let name = standing.fault.name.clone();
                 let effect = standing.fault.effect.of_request(standing.met);

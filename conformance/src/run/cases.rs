@@ -100,6 +100,7 @@ fn case(in_turn: &InTurn, deed: Deed, request: &Request, kind: &str) -> Option<C
         sets: sets(request),
         dry_run: Some(request.is_dry_run()),
         nth: None,
+        after: None,
     };
     let fault =
         Fault { name: in_turn.name.clone(), at, effect: deed.effect(), times: FaultTimes::Once };

@@ -68,6 +68,8 @@ pub struct RequestPattern {
     pub dry_run: Option<bool>,
     /// Only the nth such request, counted from 1 when the fault is placed.
     pub nth: Option<u32>,
+    /// Only once this fault was met, by a request of the same party, and while it is in place.
+    pub after: Option<FaultName>,
 }
 
 /// Whose requests.

@@ -163,6 +163,7 @@ pub(super) struct PatternFile {
     pub(super) sets: Option<Spanned<SetsFile>>,
     pub(super) dry_run: Option<bool>,
     pub(super) nth: Option<Spanned<u32>>,
+    pub(super) after: Option<Text>,
 }
 
 /// What the body of a request asks for.

@@ -71,6 +71,21 @@ fn a_fault_is_met_so_many_times(#[case] times: Times, #[case] met: &[bool]) {
     }
 }
 
+#[test]
+fn a_fault_that_comes_after_another_begins_when_that_one_is_met() {
+    let mut table = Table::default();
+    let (first, _) =
+        table.place(Fault { at: on("patch"), ..fault("f", Effect::LoseAnswer, Times::Once) });
+    let at = Pattern { after: Some("f".to_owned()), ..on("get") };
+    table.place(Fault { at, ..fault("then", Effect::LoseRequest, Times::Always) });
+    let [get, patch] = ["get", "patch"].map(|verb| request(verb, "pods", "p", None));
+    assert_eq!(arrive(&mut table, &get), "");
+    assert_eq!(arrive(&mut table, &patch), "f");
+    assert_eq!(arrive(&mut table, &get), "then");
+    table.missed(first, &patch, &Asks::of(&patch));
+    assert_eq!(arrive(&mut table, &get), "");
+}
+
 #[rstest]
 #[case::once(Times::Once, None)]
 #[case::once_per_kind(Times::OncePerKind, None)]

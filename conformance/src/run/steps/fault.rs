@@ -78,6 +78,7 @@ pub(in crate::run) fn pattern(at: &RequestPattern, names: &JobNames) -> Pattern 
         sets: at.sets.iter().map(sets).collect(),
         dry_run: at.dry_run,
         nth: at.nth,
+        after: at.after.as_ref().map(|fault| fault.as_str().to_owned()),
     }
 }
 

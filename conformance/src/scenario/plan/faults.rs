@@ -199,8 +199,12 @@ impl Plan<'_> {
             let problem = Problem::new(place(nth), "requests are counted from 1");
             self.refuse(problem.hint("leave `nth` out for the first"));
         }
+        let after = match &written.after {
+            Some(text) => Some(self.known_fault(text)?),
+            None => None,
+        };
         let dry_run = written.dry_run;
-        Some(RequestPattern { from, verbs, resource, subresource, of, sets, dry_run, nth })
+        Some(RequestPattern { from, verbs, resource, subresource, of, sets, dry_run, nth, after })
     }
 
     fn party(&mut self, text: &Text) -> Option<Party> {
