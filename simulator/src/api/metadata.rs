@@ -65,20 +65,18 @@ pub(super) fn count_generation(resource: &Resource, old: &Object, new: &mut Obje
     if !counts_generations(resource) {
         return;
     }
-    let changed = if resource.custom {
-        let rest = |object: &Object| -> Vec<(String, Value)> {
-            let fields = object.as_object().into_iter().flatten();
-            let rest = fields.filter(|(key, _)| !["metadata", "status"].contains(&key.as_str()));
-            rest.map(|(key, value)| (key.clone(), value.clone())).collect()
-        };
-        old["spec"] != new["spec"] || rest(old) != rest(new)
-    } else {
-        old["spec"] != new["spec"]
-    };
+    let changed =
+        if resource.custom { !rest(old).eq(rest(new)) } else { old["spec"] != new["spec"] };
     if changed {
         let next = number(old, "/metadata/generation").unwrap_or_default() + 1;
         new["metadata"]["generation"] = next.into();
     }
+}
+
+/// All but the metadata and the status.
+fn rest(object: &Object) -> impl Iterator<Item = (&String, &Value)> {
+    let fields = object.as_object().into_iter().flatten();
+    fields.filter(|(key, _)| !["metadata", "status"].contains(&key.as_str()))
 }
 
 /// Marks an object as deleted. It is a new generation: registry `store.go`, markAsDeleting.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::fields::Managers;
 use super::stored::{Kind, Stored};
 use super::watching::Watcher;
 use super::webhook::Lookup;
@@ -118,14 +119,24 @@ impl Store {
     }
 
     /// Stores a new version of an object.
-    pub(super) fn put(&mut self, resource: &'static Resource, mut object: Object) -> Arc<Stored> {
+    pub(super) fn put(&mut self, resource: &'static Resource, object: Object) -> Arc<Stored> {
+        self.put_managed(resource, object, None)
+    }
+
+    /// The same, of which the managers are known.
+    pub(super) fn put_managed(
+        &mut self,
+        resource: &'static Resource,
+        mut object: Object,
+        managers: Option<Managers>,
+    ) -> Arc<Stored> {
         let revision = self.revision() + 1;
         object["metadata"]["resourceVersion"] = revision.to_string().into();
         let (namespace, name) = place(&object);
         let kind = self.kinds.entry(resource).or_default();
         let within = kind.objects.entry(namespace).or_default();
         let told = if within.contains_key(&name) { Kind::Modified } else { Kind::Added };
-        let now = Arc::new(Stored::new(object, told));
+        let now = Arc::new(Stored::new(object, told, managers));
         let before = within.insert(name, Arc::clone(&now));
         kind.tell(Logged { revision, before, now: Arc::clone(&now), gone: false });
         self.revision.store(revision, Ordering::Release);
@@ -143,7 +154,7 @@ impl Store {
         }
         let mut last = before.object().clone();
         last["metadata"]["resourceVersion"] = revision.to_string().into();
-        let now = Arc::new(Stored::new(last, Kind::Deleted));
+        let now = Arc::new(Stored::new(last, Kind::Deleted, None));
         kind.tell(Logged { revision, before: Some(before), now, gone: true });
         self.revision.store(revision, Ordering::Release);
     }

@@ -1,9 +1,10 @@
 //! A version of an object, as it is stored.
 
-use std::sync::Arc;
+use std::sync::OnceLock;
 
 use bytes::{BufMut, Bytes, BytesMut};
 
+use super::fields::Managers;
 use crate::object::Object;
 
 /// What stands before the object in a line of a watch.
@@ -27,17 +28,25 @@ pub(super) enum Kind {
 /// A version of an object. It is written as JSON once: gets, lists and watches share the bytes.
 #[derive(Debug)]
 pub(super) struct Stored {
-    object: Arc<Object>,
+    object: Object,
     /// What became of the object with this version.
     kind: Kind,
     /// The line of a watch that tells so.
     line: Bytes,
+    /// The managers of its fields, once somebody wanted to know.
+    managers: OnceLock<Managers>,
 }
 
 impl Stored {
-    pub(super) fn new(object: Object, kind: Kind) -> Self {
+    pub(super) fn new(object: Object, kind: Kind, managers: Option<Managers>) -> Self {
         let line = line(kind, &object);
-        Self { object: Arc::new(object), kind, line }
+        let managers = managers.map(OnceLock::from).unwrap_or_default();
+        Self { object, kind, line, managers }
+    }
+
+    /// The managers of its fields.
+    pub(super) fn managers(&self) -> &Managers {
+        self.managers.get_or_init(|| Managers::of(&self.object))
     }
 
     pub(super) fn object(&self) -> &Object {

@@ -6,6 +6,7 @@ use super::failure::Failure;
 use super::fields::{By, Managers};
 use super::metadata;
 use super::request::Write;
+use super::stored::Stored;
 use super::webhook::{Operation, Review};
 use crate::object::{Object, items, text};
 use crate::resource::Resource;
@@ -88,15 +89,25 @@ pub(super) fn configuration(target: &Target<'_>, mut body: Value) -> Result<Valu
     Ok(body)
 }
 
-/// The managers that a write begins with: those that it sends, where it may, or those there are.
-pub(super) fn managers(target: &Target<'_>, old: &Object, new: &Object) -> Managers {
-    let sent = new["metadata"].get("managedFields").and_then(Value::as_array);
-    match sent.map(Vec::as_slice) {
-        Some([]) if target.subresource.is_none() => Managers::default(),
-        Some([one]) if target.subresource.is_none() && *one == json!({}) => Managers::default(),
-        Some([_, ..]) if target.subresource.is_none() => Managers::of(new),
-        _ => Managers::of(old),
+/// The managers that a write begins with, which the object then has: those that it sends, where it
+/// may, or those there are.
+pub(super) fn managers(target: &Target<'_>, old: &Stored, new: &mut Object) -> Managers {
+    let stored = old.object()["metadata"].get("managedFields");
+    let sent = new["metadata"].get("managedFields");
+    if sent == stored {
+        return old.managers().clone();
     }
+    match sent.and_then(Value::as_array).map(Vec::as_slice) {
+        Some([] | [Value::Null]) if target.subresource.is_none() => {}
+        Some([one]) if target.subresource.is_none() && *one == json!({}) => {}
+        Some([_, ..]) if target.subresource.is_none() => return Managers::of(new),
+        _ => {
+            new["metadata"]["managedFields"] = stored.cloned().unwrap_or_default();
+            return old.managers().clone();
+        }
+    }
+    new["metadata"].as_object_mut().and_then(|it| it.remove("managedFields"));
+    Managers::default()
 }
 
 /// Takes back what this path does not write.

@@ -105,7 +105,7 @@ impl State {
         let (version, time) = (resource.api_version(), seconds(target.now));
         let owned = generated.without(&object);
         manage(&mut managers, owned.as_ref().unwrap_or(&object), target.by(&version, &time));
-        set_managers(&mut object, &managers);
+        managers.write(&mut object);
         if self.mutate(&review, &mut object)? {
             self.complete(&review, &mut object)?;
         }
@@ -118,7 +118,7 @@ impl State {
         if target.dry_run {
             return Ok((201, Bytes::from(object.to_string())));
         }
-        Ok((201, self.store.put(resource, object).json()))
+        Ok((201, self.store.put_managed(resource, object, Some(managers)).json()))
     }
 
     /// Whether the namespace takes new objects: apiserver `admission/plugin/namespace/lifecycle`.
@@ -199,7 +199,7 @@ impl State {
         let resource = target.resource;
         let configuration = configuration(target, body)?;
         let old = found.object();
-        let mut managers = Managers::of(old);
+        let mut managers = found.managers().clone();
         let (version, time) = (resource.api_version(), seconds(target.now));
         let by = target.by(&version, &time);
         let applied = managers.applied(schema_of(resource), old, &configuration, by, force);
@@ -209,7 +209,7 @@ impl State {
         metadata::normalize(&mut new);
         let review = target.review(Operation::Update, Some(old));
         self.complete(&review, &mut new)?;
-        self.finish(target, found, new, &managers)
+        self.finish(target, found, new, managers)
     }
 
     fn update(
@@ -231,7 +231,7 @@ impl State {
         metadata::check_kind(resource, &mut new)?;
         metadata::check_place(&mut new, target.namespace, target.name)?;
         check_version(resource, old, &new, is_whole)?;
-        let mut managers = managers(target, old, &new);
+        let mut managers = managers(target, found, &mut new);
         metadata::keep(old, &mut new);
         reset(target, old, &mut new);
         metadata::normalize(&mut new);
@@ -239,7 +239,7 @@ impl State {
         self.complete(&review, &mut new)?;
         let (version, time) = (resource.api_version(), seconds(target.now));
         managers.updated(schema_of(resource), old, &new, target.by(&version, &time));
-        self.finish(target, found, new, &managers)
+        self.finish(target, found, new, managers)
     }
 
     /// Asks those who have a say, and stores what is new.
@@ -248,10 +248,10 @@ impl State {
         target: &Target<'_>,
         found: &Arc<Stored>,
         mut new: Object,
-        managers: &Managers,
+        mut managers: Managers,
     ) -> Result<Written, Failure> {
         let (resource, old) = (target.resource, found.object());
-        set_managers(&mut new, managers);
+        managers.write(&mut new);
         let review = target.review(Operation::Update, Some(old));
         if self.mutate(&review, &mut new)? {
             metadata::keep(old, &mut new);
@@ -271,7 +271,7 @@ impl State {
             self.store.remove(resource, target.namespace, target.name);
             return Ok((200, Bytes::from(new.to_string())));
         }
-        Ok((200, self.store.put(resource, new).json()))
+        Ok((200, self.store.put_managed(resource, new, Some(managers)).json()))
     }
 }
 
@@ -301,14 +301,6 @@ fn check_version(
         return Err(Failure::conflict(resource, name, why));
     }
     Ok(())
-}
-
-fn set_managers(object: &mut Object, managers: &Managers) {
-    if managers.is_empty() {
-        object["metadata"].as_object_mut().and_then(|it| it.remove("managedFields"));
-    } else {
-        object["metadata"]["managedFields"] = managers.to_json();
-    }
 }
 
 /// Whether nothing is to be stored: times of managers do not count.

@@ -1,5 +1,7 @@
 //! Who manages which fields.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::compare::{compare, named};
@@ -34,18 +36,20 @@ pub(in super::super) struct By<'a> {
 }
 
 /// A manager, and its fields.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 struct Manager {
     name: String,
     operation: Operation,
     api_version: String,
     subresource: String,
     time: String,
-    fields: Fields,
+    fields: Arc<Fields>,
+    /// Where it stands in what is written, if it has not changed since.
+    written: Option<usize>,
 }
 
 /// The managers of an object.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub(in super::super) struct Managers(Vec<Manager>);
 
 /// A conflict of an applied configuration.
@@ -72,16 +76,23 @@ impl Managers {
     /// As an object has them.
     pub(in super::super) fn of(object: &Value) -> Self {
         let entries = crate::object::items(object, "/metadata/managedFields");
-        Self(entries.iter().map(Manager::from_json).collect())
+        Self(entries.iter().enumerate().map(|(at, it)| Manager::from_json(at, it)).collect())
     }
 
-    /// As they are written to an object.
-    pub(in super::super) fn to_json(&self) -> Value {
-        Value::Array(self.0.iter().map(Manager::to_json).collect())
-    }
-
-    pub(in super::super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    /// Writes them to an object, which has those that they were read from or none. The entries of
+    /// who has not changed are taken over.
+    pub(in super::super) fn write(&mut self, object: &mut Value) {
+        let Some(metadata) = object["metadata"].as_object_mut() else { return };
+        let mut before = metadata.remove("managedFields").unwrap_or_default();
+        let mut entry = |(at, manager): (usize, &mut Manager)| {
+            let known = manager.written.and_then(|it| before.get_mut(it)).map(Value::take);
+            manager.written = Some(at);
+            known.unwrap_or_else(|| manager.to_json())
+        };
+        let entries: Vec<Value> = self.0.iter_mut().enumerate().map(&mut entry).collect();
+        if !entries.is_empty() {
+            metadata.insert("managedFields".to_owned(), entries.into());
+        }
     }
 
     /// After an object was written whole, or patched.
@@ -95,15 +106,16 @@ impl Managers {
         let difference = compare(schema, Some(live), Some(new));
         let changed = difference.changed();
         for manager in &mut self.0 {
-            manager.fields.subtract(&changed);
-            manager.fields.subtract(&difference.removed);
+            manager.lose(&changed);
+            manager.lose(&difference.removed);
         }
         let mut taken = changed;
         strip(&mut taken);
         if !taken.is_empty() {
             let mine = self.entry(Operation::Update, by);
-            mine.fields.union(&taken);
+            Arc::make_mut(&mut mine.fields).union(&taken);
             by.time.clone_into(&mut mine.time);
+            mine.written = None;
         }
         self.settle();
     }
@@ -121,7 +133,10 @@ impl Managers {
         let mut set = named(schema, applied);
         strip(&mut set);
         let mine = self.entry(Operation::Apply, by);
-        let last = std::mem::replace(&mut mine.fields, set);
+        if *mine.fields != set {
+            mine.written = None;
+        }
+        let last = std::mem::replace(&mut mine.fields, Arc::new(set));
         let new = self.pruned(schema, merged, &last);
         let difference = compare(schema, Some(live), Some(&new));
         let changed = difference.changed();
@@ -132,11 +147,13 @@ impl Managers {
             return Err(conflicts);
         }
         for manager in self.0.iter_mut().filter(|it| !is_mine(it)) {
-            manager.fields.subtract(&changed);
-            manager.fields.subtract(&difference.removed);
+            manager.lose(&changed);
+            manager.lose(&difference.removed);
         }
         if new != *live {
-            by.time.clone_into(&mut self.entry(Operation::Apply, by).time);
+            let mine = self.entry(Operation::Apply, by);
+            by.time.clone_into(&mut mine.time);
+            mine.written = None;
         }
         self.settle();
         Ok(new)
@@ -172,7 +189,8 @@ impl Managers {
                 api_version: by.api_version.to_owned(),
                 subresource: by.subresource.to_owned(),
                 time: String::new(),
-                fields: Fields::default(),
+                fields: Arc::default(),
+                written: None,
             });
             self.0.len() - 1
         });
@@ -218,7 +236,15 @@ impl Manager {
         shown
     }
 
-    fn from_json(entry: &Value) -> Self {
+    /// It does not manage these fields any more.
+    fn lose(&mut self, fields: &Fields) {
+        if self.fields.meets(fields) {
+            Arc::make_mut(&mut self.fields).subtract(fields);
+            self.written = None;
+        }
+    }
+
+    fn from_json(at: usize, entry: &Value) -> Self {
         let text = |key: &str| entry[key].as_str().unwrap_or_default().to_owned();
         let is_apply = entry["operation"] == "Apply";
         Self {
@@ -227,7 +253,8 @@ impl Manager {
             api_version: text("apiVersion"),
             subresource: text("subresource"),
             time: text("time"),
-            fields: Fields::from_json(&entry["fieldsV1"]),
+            fields: Arc::new(Fields::from_json(&entry["fieldsV1"])),
+            written: Some(at),
         }
     }
 

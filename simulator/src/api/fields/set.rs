@@ -52,6 +52,15 @@ impl Fields {
         }
     }
 
+    /// Whether both have a field.
+    pub(super) fn meets(&self, other: &Self) -> bool {
+        (self.member && other.member)
+            || other
+                .below
+                .iter()
+                .any(|(element, theirs)| self.below.get(element).is_some_and(|it| it.meets(theirs)))
+    }
+
     pub(super) fn intersection(&self, other: &Self) -> Self {
         let mut both = Self { member: self.member && other.member, below: BTreeMap::new() };
         for (element, mine) in &self.below {
