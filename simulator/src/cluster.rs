@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::api::{ApiService, Server, Settings, User};
 use crate::component::{self, Component, Controller, Running, SendRequest, Timing, Transport};
-use crate::kueue;
 use crate::kueue::Features;
+use crate::{jobset, kubernetes, kueue, trainer};
 
 /// The time now.
 pub type Now = Arc<dyn Fn() -> jiff::Timestamp + Send + Sync>;
@@ -40,7 +40,10 @@ impl Cluster {
     /// Starts a cluster. What is left to chance comes of the seed; `now` tells the time.
     pub fn start(seed: u64, now: Now) -> Self {
         let features = Arc::new(Mutex::new(Features { admission_gated_by: true }));
-        let webhooks = kueue::webhooks(&features);
+        let mut webhooks = kubernetes::rules();
+        webhooks.extend(trainer::webhooks());
+        webhooks.extend(jobset::webhooks());
+        webhooks.extend(kueue::webhooks(&features));
         let server = Server::new(Settings { seed, now: Arc::clone(&now), webhooks });
         let (timing, state) = (Timing::of_seed(seed), Mutex::default());
         let this = Self { server, features, timing, now, state };
@@ -102,7 +105,10 @@ impl Cluster {
     fn restart(&self, component: Component) {
         let controllers: Vec<Box<dyn Controller>> = match component {
             Component::Kueue => kueue::controllers(&self.features()),
-            _ => Vec::new(),
+            Component::Trainer => trainer::controllers(),
+            Component::JobSet => jobset::controllers(),
+            Component::KubeControllerManager => kubernetes::controllers(),
+            Component::KubeScheduler => kubernetes::scheduler(),
         };
         let mut state = self.state();
         // The one before is gone before the next one looks.
