@@ -144,3 +144,23 @@ async fn while_kueue_does_not_run_its_kinds_cannot_be_written() {
     let refused = cluster.client.request(&Request::create(JOB, job, "tests")).await.unwrap_err();
     assert!(refused.message.contains("failed calling webhook"), "{refused}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_status_that_is_applied_from_an_old_copy_does_not_bring_the_gate_back() {
+    let cluster = Cluster::new(1).await;
+    cluster.submit("train", "low", false).await;
+    let workload = cluster.workload("train", waits_at_check).await;
+    cluster
+        .apply(
+            WORKLOAD,
+            json!({
+                "metadata": {
+                    "name": name(&workload), "namespace": "n", "annotations": { GATE: "a.b/gate" },
+                },
+                "status": {},
+            }),
+        )
+        .await;
+    let workload = cluster.get(WORKLOAD, name(&workload)).await.unwrap();
+    assert_eq!(crate::object::annotation(&workload, GATE), None);
+}
