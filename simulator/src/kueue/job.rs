@@ -10,7 +10,6 @@ mod integration;
 mod job_set;
 pub(super) mod merge_patch;
 pub(super) mod pod_set;
-mod runtime;
 mod stop;
 pub(super) mod train_job;
 

@@ -1,6 +1,8 @@
-//! Quantities of resources.
+//! Quantities of resources, as Kueue counts them.
 
 use serde_json::Value;
+
+use crate::quantity;
 
 /// A quantity, in thousandths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,25 +31,7 @@ const BINARY: [(&str, i128); 6] = [
 impl Quantity {
     /// Of an object: a text or a number. None where it is no quantity, or finer than thousandths.
     pub(super) fn of(value: &Value) -> Option<Self> {
-        match value {
-            Value::String(text) => Self::parse(text),
-            Value::Number(number) => Self::parse(&number.to_string()),
-            _ => None,
-        }
-    }
-
-    /// Reads `1`, `500m`, `1.5`, `2Gi`, `1e3`.
-    pub(super) fn parse(text: &str) -> Option<Self> {
-        let end = text
-            .find(|it: char| !(it.is_ascii_digit() || matches!(it, '.' | '+' | '-')))
-            .unwrap_or(text.len());
-        let (number, suffix) = text.split_at(end);
-        let scale = scale(suffix)?;
-        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-        let digits: i128 = format!("{whole}{fraction}").parse().ok()?;
-        let parts = 10_i128.checked_pow(u32::try_from(fraction.len()).ok()?)?;
-        let scaled = digits.checked_mul(scale)?;
-        (scaled % parts == 0).then_some(Self(scaled / parts))
+        quantity::thousandths(value).map(Self)
     }
 
     /// As Kueue writes it for a resource (Kueue `pkg/resources`, `ResourceQuantityString`).
@@ -90,22 +74,10 @@ impl std::ops::Sub for Quantity {
     }
 }
 
-fn scale(suffix: &str) -> Option<i128> {
-    if suffix == "m" {
-        return Some(1);
-    }
-    if let Some(exponent) =
-        suffix.strip_prefix(['e', 'E']).filter(|it| !it.is_empty() && *it != "i")
-    {
-        return 10_i128.checked_pow(exponent.parse().ok()?)?.checked_mul(1000);
-    }
-    let all = DECIMAL.iter().chain(&BINARY);
-    all.copied().find(|(known, _)| *known == suffix).map(|(_, scale)| scale)
-}
-
 #[cfg(test)]
 mod tests {
     use rstest::rstest;
+    use serde_json::json;
 
     use super::*;
 
@@ -114,23 +86,15 @@ mod tests {
     #[case("1000m", "cpu", "1")]
     #[case("1.5", "cpu", "1500m")]
     #[case("1e3", "cpu", "1k")]
+    #[case("1Ki", "cpu", "1024")]
     #[case("1024Mi", "memory", "1Gi")]
     #[case("1000", "memory", "1000")]
     #[case("0", "cpu", "0")]
-    fn a_quantity_is_written_in_one_way(
+    fn a_quantity_is_written_by_its_resource(
         #[case] text: &str,
         #[case] resource: &str,
         #[case] written: &str,
     ) {
-        assert_eq!(Quantity::parse(text).unwrap().text(resource), written);
-    }
-
-    #[rstest]
-    #[case("")]
-    #[case("x")]
-    #[case("1x")]
-    #[case("1.00001m")]
-    fn what_is_no_quantity_is_none(#[case] text: &str) {
-        assert_eq!(Quantity::parse(text), None);
+        assert_eq!(Quantity::of(&json!(text)).unwrap().text(resource), written);
     }
 }

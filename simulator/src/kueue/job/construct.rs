@@ -9,6 +9,9 @@ use crate::kueue::names::{ADMISSION_GATED_BY, IN_USE, JOB_UID, PRIORITY_CLASS, Q
 use crate::object::{Object, annotation, controlled_by, label, name, namespace, number, uid};
 use crate::resource::{WORKLOAD, WORKLOAD_PRIORITY_CLASS};
 
+/// How long a Workload's name may be without its hash.
+const LONGEST_PREFIX: usize = 247;
+
 impl Turn<'_> {
     /// The Workload that the job has to have. A gate is on it from the start.
     pub(super) fn new_workload(&self) -> Result<Object, Plan> {
@@ -59,16 +62,14 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Kind and name of the job, and five digits of a hash of what it is: of the job's UID, too, so
-    /// that a name used again has another Workload (Kueue `workload_names.go`; it uses another hash).
+    /// Kind and name of the job, and five digits of what it is: of the job's UID, too, so that a name
+    /// used again has another Workload (Kueue `pkg/controller/jobframework/workload_names.go`).
     fn workload_name(&self) -> String {
         let resource = self.integration.resource();
-        let parts = [resource.kind, resource.group, name(self.job), uid(self.job)].join("\n");
-        let hash = parts.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
+        let parts = [resource.kind, resource.group, name(self.job), uid(self.job)];
+        let hash = crate::digest::sha1(&parts.join("\n"));
         let mut prefix = self.integration.prefix(self.job);
-        prefix.truncate(247);
-        format!("{prefix}-{:05x}", (hash ^ (hash >> 32)) & 0xf_ffff)
+        prefix.truncate(LONGEST_PREFIX);
+        format!("{prefix}-{}", &hash[..5])
     }
 }

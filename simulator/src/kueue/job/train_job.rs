@@ -4,12 +4,13 @@ use serde_json::{Map, Value};
 
 use super::pod_set::{Failed, PodSetInfo};
 use super::stop::Stop;
-use super::{Integration, job_set, merge_patch, runtime};
+use super::{Integration, job_set, merge_patch};
 use crate::api::Request;
 use crate::component::Plan;
 use crate::kueue::names::{KUEUE, PATCH_MANAGER};
-use crate::object::{Object, namespace, text};
-use crate::resource::{CLUSTER_TRAINING_RUNTIME, Resource, TRAIN_JOB, TRAINING_RUNTIME};
+use crate::object::{Object, items, text};
+use crate::resource::{Resource, TRAIN_JOB};
+use crate::trainer;
 
 const SOURCE: &str = "Kueue pkg/controller/jobs/trainjob/trainjob_controller.go";
 
@@ -21,18 +22,22 @@ pub(in crate::kueue) fn pod_sets<'a>(
     Ok(job_set::pod_sets(&replicated_jobs(train_job, find)?))
 }
 
-/// The replicated jobs of the `JobSet` that it becomes, by its runtime as that is now.
+/// The replicated jobs of the `JobSet` that it becomes, by its runtime as that is now: Kueue has
+/// Trainer's library in it (Kueue `getChildJobSet`).
 pub(super) fn replicated_jobs<'a>(
     train_job: &Object,
     find: impl FnOnce(&'static Resource, &str, &str) -> Option<&'a Object>,
 ) -> Result<Vec<Value>, Failed> {
     let name = text(train_job, "/spec/runtimeRef/name");
-    let runtime = match text(train_job, "/spec/runtimeRef/kind") {
-        "TrainingRuntime" => find(TRAINING_RUNTIME, namespace(train_job), name),
-        _ => find(CLUSTER_TRAINING_RUNTIME, "", name),
+    let Some((kind, namespace, name)) = trainer::runtime_of(train_job) else {
+        let kind = text(train_job, "/spec/runtimeRef/kind");
+        return Err(Failed::ForNow(format!("unsupported runtime: {kind} {name}")));
     };
+    let runtime = find(kind, namespace, name);
     let runtime = runtime.ok_or_else(|| Failed::ForNow(format!("runtime '{name}' not found")))?;
-    runtime::replicated_jobs(train_job, runtime)
+    let made = trainer::job_set(train_job, runtime);
+    let made = made.map_err(|unsupported| Failed::Unsupported(unsupported.to_string()))?;
+    Ok(items(&made, "/spec/replicatedJobs").to_vec())
 }
 
 /// Kueue `RunWithPodSetsInfo`: while it is suspended, Kueue's patch is set by a write of the whole

@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     fn quantity(text: &str) -> Quantity {
-        Quantity::parse(text).unwrap()
+        Quantity::of(&json!(text)).unwrap()
     }
 
     #[test]

@@ -65,7 +65,9 @@ impl JobWebhook {
         let find = |resource, namespace: &str, name: &str| stored.get(resource, namespace, name);
         match train_job::pod_sets(object, find) {
             Ok(_) => Ok(()),
-            Err(Failed::Unsupported(what)) => Err(Denied::Failure(Failure::unsupported(&what))),
+            Err(Failed::Unsupported(why)) => {
+                Err(Denied::Failure(Failure::new(501, "NotImplemented", why)))
+            }
             Err(failed) => Err(Denied::Webhook(failed.message().to_owned())),
         }
     }
