@@ -17,7 +17,7 @@ pub(crate) use rules::default_replicated_jobs;
 
 /// `JobSet`'s controllers.
 pub fn controllers() -> Vec<Box<dyn Controller>> {
-    vec![Box::new(controller::JobSets)]
+    vec![Box::new(controller::JobSets::default())]
 }
 
 /// What the schema of the kind says itself.

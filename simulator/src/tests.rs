@@ -1,3 +1,4 @@
 //! Components at work together.
 
+mod cluster;
 mod jobs;

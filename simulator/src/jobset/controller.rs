@@ -1,5 +1,6 @@
 //! The controller of `JobSet`s (`JobSet` `pkg/controllers/jobset_controller.go`).
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -10,18 +11,23 @@ use super::failure_policy;
 use super::jobs::{OwnedJobs, resumed, service, subdomain};
 use super::names::{REPLICATED_JOB, replicas};
 use super::status::{Status, all_started};
-use crate::api::{Propagation, Request};
-use crate::component::{Change, Controller, Key, Plan, View};
+use crate::api::{Failure, Propagation, Request, Verb};
+use crate::component::{Change, Controller, Key, Next, Plan, View};
+use crate::event::{Told, event};
 use crate::object::{
-    condition, controller, is, is_terminating, is_true, items, label, namespace, number, text,
+    condition, controller, is, is_terminating, is_true, items, label, name, namespace, number, text,
 };
-use crate::resource::{JOB, JOB_SET, Resource, SERVICE};
+use crate::resource::{EVENT, JOB, JOB_SET, Resource, SERVICE};
 
 /// Who reconciles `JobSet`s that do not say.
 const SELF: &str = "jobset.sigs.k8s.io/jobset-controller";
 
 /// Makes, suspends and resumes the Jobs of each `JobSet`.
-pub(super) struct JobSets;
+#[derive(Default)]
+pub(super) struct JobSets {
+    /// Why Jobs were not made, where that was not told yet.
+    untold: BTreeMap<Key, String>,
+}
 
 impl Controller for JobSets {
     fn name(&self) -> &'static str {
@@ -43,6 +49,7 @@ impl Controller for JobSets {
     }
 
     fn reconcile(&mut self, view: &View, key: &Key, now: Timestamp) -> Plan {
+        let untold = self.untold.remove(key);
         let Some(job_set) = view.get(JOB_SET, &key.namespace, &key.name) else {
             return Plan::nothing();
         };
@@ -52,9 +59,33 @@ impl Controller for JobSets {
         }
         let owned = OwnedJobs::of(view, job_set);
         let mut status = Status::of(job_set, &owned);
+        let told = untold.map_or_else(Plan::nothing, |why| tell(job_set, &why, now));
         let plan = decide(view, job_set, &owned, &mut status, now);
-        plan.with(status.write(job_set, now))
+        told.with(plan).with(status.write(job_set, now))
     }
+
+    fn answered(&mut self, key: &Key, request: &Request, answer: &Result<Value, Failure>) -> Next {
+        match (answer, &request.verb) {
+            (Ok(_), _) => Next::GoOn,
+            (Err(_), _) if *request.resource == *EVENT => Next::GoOn,
+            (Err(failure), Verb::Delete(_)) if failure.code == 404 => Next::GoOn,
+            (Err(failure), Verb::Create(job, _)) if *request.resource == *JOB => {
+                let why = &failure.message;
+                let message = format!("job \"{}\" creation failed with error: {why}", name(job));
+                self.untold.insert(key.clone(), message);
+                Next::TryAgain
+            }
+            (Err(_), _) => Next::TryAgain,
+        }
+    }
+}
+
+/// Tells why a Job was not made. It is told when it is tried again.
+fn tell(job_set: &Value, why: &str, now: Timestamp) -> Plan {
+    let told =
+        Told { warning: true, reason: "JobCreationFailed", message: why, component: "jobset" };
+    let source = "JobSet pkg/controllers/jobset_controller.go, reconcileReplicatedJobs";
+    Plan::one(event(job_set, told, now), source)
 }
 
 fn decide(

@@ -2,6 +2,7 @@
 //! not valid or may not change.
 
 mod job;
+mod metadata;
 mod pod;
 mod pod_spec;
 mod service;
@@ -10,5 +11,10 @@ use crate::api::Webhook;
 
 /// All of them.
 pub(super) fn all() -> Vec<Box<dyn Webhook>> {
-    vec![Box::new(pod::PodRules), Box::new(job::JobRules), Box::new(service::ServiceRules)]
+    vec![
+        Box::new(metadata::OwnerRules),
+        Box::new(pod::PodRules),
+        Box::new(job::JobRules),
+        Box::new(service::ServiceRules),
+    ]
 }

@@ -1,214 +1,19 @@
 //! Trainer, `JobSet` and Kubernetes' controllers at work on an API server, from a `TrainJob` to its
-//! pods and back. The kubelet is played by hand.
+//! pods and back.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use crate::api::{Delete, List, Propagation, Request, Server, Settings, Verb, Webhook};
-use crate::component::{Component, Controller, Running, Timing, Transport, run};
-use crate::object::{condition, is, is_terminating, is_true, items, name, text};
-use crate::resource::{
-    JOB, JOB_SET, NAMESPACE, NODE, POD, Resource, SERVICE, SERVICE_ACCOUNT, TRAIN_JOB,
-    TRAINING_RUNTIME,
-};
-use crate::{jobset, kubernetes, trainer};
+use http::Method;
 use rstest::rstest;
 use serde_json::{Value, json};
-use tokio::time::{Instant, advance};
 
-/// A cluster with everything but Kueue, a node, and a runtime.
-struct Cluster {
-    client: Transport,
-    components: Vec<(Component, Running)>,
-}
-
-fn webhooks() -> Vec<Box<dyn Webhook>> {
-    let mut all = kubernetes::rules();
-    all.extend(trainer::webhooks());
-    all.extend(jobset::webhooks());
-    all
-}
-
-fn controllers() -> Vec<(Component, Vec<Box<dyn Controller>>)> {
-    vec![
-        (Component::Trainer, trainer::controllers()),
-        (Component::JobSet, jobset::controllers()),
-        (Component::KubeControllerManager, kubernetes::controllers()),
-        (Component::KubeScheduler, kubernetes::scheduler()),
-    ]
-}
-
-impl Cluster {
-    async fn new(seed: u64) -> Self {
-        let began = Instant::now();
-        let start: jiff::Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
-        let now = Arc::new(move || start + began.elapsed());
-        let server = Server::new(Settings { seed, now: now.clone(), webhooks: webhooks() });
-        let components = controllers().into_iter().map(|(component, controllers)| {
-            let transport = server.transport(component);
-            let timing = Timing::of_seed(seed);
-            (component, run(component, controllers, &transport, timing, now.clone()))
-        });
-        let components = components.collect();
-        let client = server.transport(Component::Kueue);
-        let cluster = Self { client, components };
-        cluster.make(NAMESPACE, json!({"metadata": {"name": "n"}})).await;
-        let node = json!({
-            "metadata": {"name": "node"},
-            "status": {"allocatable": {"cpu": "8", "pods": "100"}},
-        });
-        cluster.make(NODE, node).await;
-        cluster.make(TRAINING_RUNTIME, runtime()).await;
-        cluster
-    }
-
-    async fn make(&self, resource: &'static Resource, mut object: Value) -> Value {
-        object["apiVersion"] = resource.api_version().into();
-        object["kind"] = resource.kind.into();
-        self.client.request(&Request::create(resource, object, "test")).await.unwrap()
-    }
-
-    async fn get(&self, resource: &'static Resource, named: &str) -> Option<Value> {
-        self.client.request(&Request::get(resource, "n", named)).await.ok()
-    }
-
-    async fn all(&self, resource: &'static Resource) -> Vec<Value> {
-        let mut request = Request::get(resource, "n", "");
-        request.name = None;
-        request.verb = Verb::List(List::default());
-        items(&self.client.request(&request).await.unwrap(), "/items").to_vec()
-    }
-
-    async fn patch(&self, resource: &'static Resource, named: &str, patch: Value) {
-        let request = Request::merge_patch(resource, "n", named, patch, "test");
-        self.client.request(&request).await.unwrap();
-    }
-
-    async fn delete(&self, resource: &'static Resource, named: &str, how: Propagation) {
-        let mut request = Request::get(resource, "n", named);
-        request.verb = Verb::Delete(Delete { propagation: Some(how), ..Delete::default() });
-        self.client.request(&request).await.unwrap();
-    }
-
-    /// What a kubelet does with a pod that is bound: it runs, or ends; one that was deleted goes.
-    async fn kubelet(&self, pod: &Value, phase: &str) {
-        let ready = if phase == "Running" { "True" } else { "False" };
-        let status = json!({"status": {"phase": phase, "conditions": [
-            {"type": "PodScheduled", "status": "True"}, {"type": "Ready", "status": ready},
-        ]}});
-        let request = Request::merge_patch(POD, "n", name(pod), status, "kubelet").on("status");
-        self.client.request(&request).await.unwrap();
-        if is_terminating(pod) && phase != "Running" {
-            let mut request = Request::get(POD, "n", name(pod));
-            let now = Delete { grace_period_seconds: Some(0), ..Delete::default() };
-            request.verb = Verb::Delete(now);
-            self.client.request(&request).await.unwrap();
-        }
-    }
-
-    async fn every_pod(&self, phase: &str) {
-        for pod in self.all(POD).await {
-            if !matches!(text(&pod, "/status/phase"), "Succeeded" | "Failed") {
-                self.kubelet(&pod, phase).await;
-            }
-        }
-    }
-
-    /// Waits until there are so many pods that are bound and not going, and runs them.
-    async fn running(&self, count: usize) -> Vec<Value> {
-        let pods = self.until("pods that are bound", async || {
-            let pods = self.all(POD).await;
-            let ended = |it: &Value| matches!(text(it, "/status/phase"), "Succeeded" | "Failed");
-            let live = pods.into_iter().filter(|it| !is_terminating(it) && !ended(it));
-            let bound: Vec<Value> =
-                live.filter(|it| text(it, "/spec/nodeName") == "node").collect();
-            (bound.len() == count).then_some(bound)
-        });
-        let pods = pods.await;
-        for pod in &pods {
-            self.kubelet(pod, "Running").await;
-        }
-        pods
-    }
-
-    /// Lets time pass until something is there.
-    async fn until<T>(&self, what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
-        for _ in 0..3000 {
-            if let Some(found) = look().await {
-                return found;
-            }
-            pass(Duration::from_millis(10)).await;
-        }
-        for resource in [TRAIN_JOB, JOB_SET, JOB, POD] {
-            for object in self.all(resource).await {
-                println!("{} {}\n{}", resource.kind, name(&object), object["metadata"]);
-                println!("{}\n{}", object["spec"], object["status"]);
-            }
-        }
-        panic!("{what} did not come");
-    }
-
-    async fn train_job(&self) -> Value {
-        self.get(TRAIN_JOB, "a").await.unwrap()
-    }
-
-    async fn until_train_job(&self, what: &str, holds: impl Fn(&Value) -> bool) -> Value {
-        self.until(what, async || Some(self.train_job().await).filter(|it| holds(it))).await
-    }
-
-    fn freeze(&self, component: Component, frozen: bool) {
-        for (of, running) in &self.components {
-            if *of == component {
-                running.freeze(frozen);
-            }
-        }
-    }
-}
-
-async fn pass(duration: Duration) {
-    advance(duration).await;
-    for _ in 0..50 {
-        tokio::task::yield_now().await;
-    }
-}
-
-fn runtime() -> Value {
-    json!({
-        "metadata": {"name": "r", "namespace": "n"},
-        "spec": {"mlPolicy": {"numNodes": 1}, "template": {"spec": {"replicatedJobs": [{
-            "name": "node",
-            "template": {
-                "metadata": {"labels": {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}},
-                "spec": {"backoffLimit": 0, "podReplacementPolicy": "Failed", "template": {"spec": {
-                    "containers": [{"name": "node", "image": "pause:3.10"}],
-                    "restartPolicy": "Never",
-                }}},
-            },
-        }]}}},
-    })
-}
-
-fn patches(admission: &str) -> Value {
-    json!([{"manager": "x.y/z", "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": [
-        {"name": "node", "template": {"spec": {"template": {"metadata": {
-            "annotations": {"admission": admission}}}}}},
-    ]}}}}])
-}
-
-fn new_train_job(suspend: bool) -> Value {
-    json!({
-        "metadata": {"name": "a", "namespace": "n"},
-        "spec": {
-            "suspend": suspend, "runtimePatches": patches("1"),
-            "runtimeRef": {"kind": "TrainingRuntime", "name": "r"},
-            "trainer": {"numNodes": 2, "resourcesPerNode": {"requests": {"cpu": "1000m"}}},
-        },
-    })
-}
-
-fn admission(pod: &Value) -> &str {
-    text(pod, "/metadata/annotations/admission")
-}
+use super::cluster::{Cluster, admission, new_train_job, pass, patches};
+use crate::api::{Delete, Propagation, Request, Verb};
+use crate::component::Component;
+use crate::object::{condition, is, is_terminating, is_true, items, text};
+use crate::resource::{
+    JOB, JOB_SET, NAMESPACE, POD, SERVICE, SERVICE_ACCOUNT, TRAIN_JOB, TRAINING_RUNTIME,
+};
 
 #[rstest]
 #[case::all_succeed("Succeeded", "Complete")]
@@ -403,4 +208,68 @@ async fn suspension_waits_for_a_job_controller_that_stands_still() {
     cluster.freeze(Component::KubeControllerManager, false);
     let idle = |it: &Value| it["status"]["jobsStatus"][0]["active"] == 0;
     cluster.until_train_job("no active job", idle).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_was_held_back_lands_in_the_next_execution_with_the_old_annotation() {
+    let cluster = Cluster::new(10).await;
+    let (mut is_met, let_go) = cluster.held.hold(Method::POST, "/pods", 1);
+    cluster.make(TRAIN_JOB, new_train_job(true)).await;
+    cluster.until_train_job("suspension", |it| is_true(it, "Suspended")).await;
+    cluster.patch(TRAIN_JOB, "a", json!({"spec": {"suspend": false}})).await;
+    cluster.until("the held pod", async || is_met.try_recv().ok()).await;
+    let first = cluster.running(1).await;
+    cluster.kubelet(&first[0], "Succeeded").await;
+
+    cluster.patch(TRAIN_JOB, "a", json!({"spec": {"suspend": true}})).await;
+    let suspended = async || {
+        let job = cluster.get(JOB, "a-node-0").await?;
+        is(&job, "/spec/suspend").then_some(job)
+    };
+    let job = cluster.until("a suspended Job", suspended).await;
+    // Its status is that of before the pods: it does not know of any.
+    assert!(job["status"]["active"].is_null());
+    assert!(is_true(&job, "Suspended"));
+    cluster.patch(TRAIN_JOB, "a", json!({"spec": {"runtimePatches": patches("2")}})).await;
+    pass(Duration::from_secs(1)).await;
+    cluster.patch(TRAIN_JOB, "a", json!({"spec": {"suspend": false}})).await;
+    let resumed = async || {
+        let job = cluster.get(JOB, "a-node-0").await?;
+        let template = "/spec/template/metadata/annotations/admission";
+        (!is(&job, "/spec/suspend") && text(&job, template) == "2").then_some(())
+    };
+    cluster.until("a resumed Job", resumed).await;
+
+    let_go.send(()).unwrap();
+    let late = cluster.running(1).await;
+    assert_eq!(admission(&late[0]), "1");
+    let counted = async || {
+        let job = cluster.get(JOB, "a-node-0").await?;
+        (job["status"]["active"] == 1 && job["status"]["completedIndexes"] == "0").then_some(())
+    };
+    cluster.until("the late pod among the active ones", counted).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_apply_that_was_held_back_wins_over_a_later_raise() {
+    let cluster = Cluster::new(11).await;
+    cluster.make(TRAIN_JOB, new_train_job(true)).await;
+    let suspended = |it: &Value| it["status"]["jobsStatus"][0]["suspended"] == 1;
+    cluster.until_train_job("a suspended job", suspended).await;
+    let (mut is_met, let_go) = cluster.held.hold(Method::PATCH, "/jobsets/a", 0);
+    cluster.patch(TRAIN_JOB, "a", json!({"spec": {"suspend": false}})).await;
+    cluster.until("the held apply", async || is_met.try_recv().ok()).await;
+    for patch in [json!({"suspend": true}), json!({"runtimePatches": patches("2")})] {
+        cluster.patch(TRAIN_JOB, "a", json!({ "spec": patch })).await;
+    }
+    pass(Duration::from_secs(1)).await;
+    assert!(is(&cluster.get(JOB_SET, "a").await.unwrap(), "/spec/suspend"));
+    cluster.patch(TRAIN_JOB, "a", json!({"spec": {"suspend": false}})).await;
+    let_go.send(()).unwrap();
+    let pods = cluster.running(2).await;
+    assert!(pods.iter().all(|it| admission(it) == "1"));
+    pass(Duration::from_secs(5)).await;
+    let made = cluster.get(JOB_SET, "a").await.unwrap();
+    let pointer = "/spec/replicatedJobs/0/template/spec/template/metadata/annotations/admission";
+    assert_eq!(text(&made, pointer), "1", "both run, so it is not corrected");
 }

@@ -42,7 +42,7 @@ fn plan(job_set: Value, jobs: Vec<Value>) -> Plan {
     let key = Key::of(&job_set);
     let mut objects = vec![(JOB_SET, job_set), (SERVICE, service())];
     objects.extend(jobs.into_iter().map(|it| (JOB, it)));
-    JobSets.reconcile(&view(&objects), &key, at(0))
+    JobSets::default().reconcile(&view(&objects), &key, at(0))
 }
 
 fn ended(mut job: Value, how: &str) -> Value {
@@ -55,7 +55,7 @@ fn ended(mut job: Value, how: &str) -> Value {
 fn a_new_one_makes_its_service_and_its_jobs() {
     let made = job_set(true);
     let key = Key::of(&made);
-    let plan = JobSets.reconcile(&view(&[(JOB_SET, made)]), &key, at(0));
+    let plan = JobSets::default().reconcile(&view(&[(JOB_SET, made)]), &key, at(0));
     let expected = ["create services", "create jobs", "update jobsets/status", "create events"];
     assert_eq!(verbs(&plan), expected);
     let job = body(&plan, 1);

@@ -1,0 +1,284 @@
+//! A cluster with everything but Kueue. The kubelet is played by hand.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use http::Method;
+use http_body_util::Full;
+
+use crate::api::{Delete, List, Propagation, Request, Server, Settings, User, Verb, Webhook};
+use crate::component::{Component, Controller, Running, Timing, Transport, run};
+use crate::object::{is_terminating, items, name, text};
+use crate::resource::{
+    JOB, JOB_SET, NAMESPACE, NODE, POD, Resource, TRAIN_JOB,
+    TRAINING_RUNTIME,
+};
+use crate::{jobset, kubernetes, trainer};
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+use tokio::time::{Instant, advance};
+use tower::Service;
+
+/// A cluster with everything but Kueue, a node, and a runtime.
+pub(super) struct Cluster {
+    pub(super) client: Transport,
+    components: Vec<(Component, Running)>,
+    pub(super) held: Held,
+}
+
+fn webhooks() -> Vec<Box<dyn Webhook>> {
+    let mut all = kubernetes::rules();
+    all.extend(trainer::webhooks());
+    all.extend(jobset::webhooks());
+    all
+}
+
+fn controllers() -> Vec<(Component, Vec<Box<dyn Controller>>)> {
+    vec![
+        (Component::Trainer, trainer::controllers()),
+        (Component::JobSet, jobset::controllers()),
+        (Component::KubeControllerManager, kubernetes::controllers()),
+        (Component::KubeScheduler, kubernetes::scheduler()),
+    ]
+}
+
+impl Cluster {
+    pub(super) async fn new(seed: u64) -> Self {
+        let began = Instant::now();
+        let start: jiff::Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+        let now = Arc::new(move || start + began.elapsed());
+        let server = Server::new(Settings { seed, now: now.clone(), webhooks: webhooks() });
+        let held = Held::default();
+        let components = controllers().into_iter().map(|(component, controllers)| {
+            let transport = held.in_front_of(&server, component);
+            let timing = Timing::of_seed(seed);
+            (component, run(component, controllers, &transport, timing, now.clone()))
+        });
+        let components = components.collect();
+        let client = server.transport(Component::Kueue);
+        let cluster = Self { client, components, held };
+        cluster.make(NAMESPACE, json!({"metadata": {"name": "n"}})).await;
+        let node = json!({
+            "metadata": {"name": "node"},
+            "status": {"allocatable": {"cpu": "8", "pods": "100"}},
+        });
+        cluster.make(NODE, node).await;
+        cluster.make(TRAINING_RUNTIME, runtime()).await;
+        cluster
+    }
+
+    pub(super) async fn make(&self, resource: &'static Resource, mut object: Value) -> Value {
+        object["apiVersion"] = resource.api_version().into();
+        object["kind"] = resource.kind.into();
+        self.client.request(&Request::create(resource, object, "test")).await.unwrap()
+    }
+
+    pub(super) async fn get(&self, resource: &'static Resource, named: &str) -> Option<Value> {
+        self.client.request(&Request::get(resource, "n", named)).await.ok()
+    }
+
+    pub(super) async fn all(&self, resource: &'static Resource) -> Vec<Value> {
+        let mut request = Request::get(resource, "n", "");
+        request.name = None;
+        request.verb = Verb::List(List::default());
+        items(&self.client.request(&request).await.unwrap(), "/items").to_vec()
+    }
+
+    pub(super) async fn patch(&self, resource: &'static Resource, named: &str, patch: Value) {
+        let request = Request::merge_patch(resource, "n", named, patch, "test");
+        self.client.request(&request).await.unwrap();
+    }
+
+    pub(super) async fn delete(&self, resource: &'static Resource, named: &str, how: Propagation) {
+        let mut request = Request::get(resource, "n", named);
+        request.verb = Verb::Delete(Delete { propagation: Some(how), ..Delete::default() });
+        self.client.request(&request).await.unwrap();
+    }
+
+    /// What a kubelet does with a pod that is bound: it runs, or ends; one that was deleted goes.
+    pub(super) async fn kubelet(&self, pod: &Value, phase: &str) {
+        let ready = if phase == "Running" { "True" } else { "False" };
+        let status = json!({"status": {"phase": phase, "conditions": [
+            {"type": "PodScheduled", "status": "True"}, {"type": "Ready", "status": ready},
+        ]}});
+        let request = Request::merge_patch(POD, "n", name(pod), status, "kubelet").on("status");
+        self.client.request(&request).await.unwrap();
+        if is_terminating(pod) && phase != "Running" {
+            let mut request = Request::get(POD, "n", name(pod));
+            let now = Delete { grace_period_seconds: Some(0), ..Delete::default() };
+            request.verb = Verb::Delete(now);
+            self.client.request(&request).await.unwrap();
+        }
+    }
+
+    pub(super) async fn every_pod(&self, phase: &str) {
+        for pod in self.all(POD).await {
+            if !matches!(text(&pod, "/status/phase"), "Succeeded" | "Failed") {
+                self.kubelet(&pod, phase).await;
+            }
+        }
+    }
+
+    /// Waits until there are so many pods that are bound and not going, and runs them.
+    pub(super) async fn running(&self, count: usize) -> Vec<Value> {
+        let pods = self.until("pods that are bound", async || {
+            let pods = self.all(POD).await;
+            let ended = |it: &Value| matches!(text(it, "/status/phase"), "Succeeded" | "Failed");
+            let live = pods.into_iter().filter(|it| !is_terminating(it) && !ended(it));
+            let bound: Vec<Value> =
+                live.filter(|it| text(it, "/spec/nodeName") == "node").collect();
+            (bound.len() == count).then_some(bound)
+        });
+        let pods = pods.await;
+        for pod in &pods {
+            self.kubelet(pod, "Running").await;
+        }
+        pods
+    }
+
+    /// Lets time pass until something is there.
+    pub(super) async fn until<T>(&self, what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
+        for _ in 0..3000 {
+            if let Some(found) = look().await {
+                return found;
+            }
+            pass(Duration::from_millis(10)).await;
+        }
+        for resource in [TRAIN_JOB, JOB_SET, JOB, POD] {
+            for object in self.all(resource).await {
+                println!("{} {}\n{}", resource.kind, name(&object), object["metadata"]);
+                println!("{}\n{}", object["spec"], object["status"]);
+            }
+        }
+        panic!("{what} did not come");
+    }
+
+    pub(super) async fn train_job(&self) -> Value {
+        self.get(TRAIN_JOB, "a").await.unwrap()
+    }
+
+    pub(super) async fn until_train_job(
+        &self,
+        what: &str,
+        holds: impl Fn(&Value) -> bool,
+    ) -> Value {
+        self.until(what, async || Some(self.train_job().await).filter(|it| holds(it))).await
+    }
+
+    pub(super) fn freeze(&self, component: Component, frozen: bool) {
+        for (of, running) in &self.components {
+            if *of == component {
+                running.freeze(frozen);
+            }
+        }
+    }
+}
+
+/// Holds back requests of components.
+#[derive(Clone, Default)]
+pub(super) struct Held(Arc<Mutex<Option<Hold>>>);
+
+/// The request to hold back.
+struct Hold {
+    method: Method,
+    /// What its path ends in.
+    path: &'static str,
+    /// How many of its kind pass before.
+    pass: usize,
+    /// Told when it is held.
+    met: Option<oneshot::Sender<()>>,
+    /// Lets it go.
+    go: Option<oneshot::Receiver<()>>,
+}
+
+impl Held {
+    /// Holds back the one after `pass` requests; gives what tells that it is held, and what lets it
+    /// go.
+    pub(super) fn hold(
+        &self,
+        method: Method,
+        path: &'static str,
+        pass: usize,
+    ) -> (oneshot::Receiver<()>, oneshot::Sender<()>) {
+        let ((met, is_met), (let_go, go)) = (oneshot::channel(), oneshot::channel());
+        let hold = Hold { method, path, pass, met: Some(met), go: Some(go) };
+        *self.0.lock().unwrap() = Some(hold);
+        (is_met, let_go)
+    }
+
+    fn wait(&self, request: &http::Request<Bytes>) -> Option<oneshot::Receiver<()>> {
+        let mut wanted = self.0.lock().unwrap();
+        let hold = wanted.as_mut()?;
+        if *request.method() != hold.method || !request.uri().path().ends_with(hold.path) {
+            return None;
+        }
+        if hold.pass > 0 {
+            hold.pass -= 1;
+            return None;
+        }
+        hold.met.take().map(|met| met.send(()));
+        hold.go.take()
+    }
+
+    fn in_front_of(&self, server: &Server, component: Component) -> Transport {
+        let service = server.service(User::Component(component));
+        let held = self.clone();
+        let send = move |request: http::Request<Bytes>| -> BoxFuture<'static, _> {
+            let (mut service, wait) = (service.clone(), held.wait(&request));
+            Box::pin(async move {
+                if let Some(wait) = wait {
+                    let _ = wait.await;
+                }
+                service.call(request.map(Full::new)).await.unwrap()
+            })
+        };
+        Transport::new(component.as_str(), Arc::new(send))
+    }
+}
+
+pub(super) async fn pass(duration: Duration) {
+    advance(duration).await;
+    for _ in 0..50 {
+        tokio::task::yield_now().await;
+    }
+}
+
+fn runtime() -> Value {
+    json!({
+        "metadata": {"name": "r", "namespace": "n"},
+        "spec": {"mlPolicy": {"numNodes": 1}, "template": {"spec": {"replicatedJobs": [{
+            "name": "node",
+            "template": {
+                "metadata": {"labels": {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}},
+                "spec": {"backoffLimit": 0, "podReplacementPolicy": "Failed", "template": {"spec": {
+                    "containers": [{"name": "node", "image": "pause:3.10"}],
+                    "restartPolicy": "Never",
+                }}},
+            },
+        }]}}},
+    })
+}
+
+pub(super) fn patches(admission: &str) -> Value {
+    json!([{"manager": "x.y/z", "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": [
+        {"name": "node", "template": {"spec": {"template": {"metadata": {
+            "annotations": {"admission": admission}}}}}},
+    ]}}}}])
+}
+
+pub(super) fn new_train_job(suspend: bool) -> Value {
+    json!({
+        "metadata": {"name": "a", "namespace": "n"},
+        "spec": {
+            "suspend": suspend, "runtimePatches": patches("1"),
+            "runtimeRef": {"kind": "TrainingRuntime", "name": "r"},
+            "trainer": {"numNodes": 2, "resourcesPerNode": {"requests": {"cpu": "1000m"}}},
+        },
+    })
+}
+
+pub(super) fn admission(pod: &Value) -> &str {
+    text(pod, "/metadata/annotations/admission")
+}
