@@ -11,10 +11,7 @@ use http_body_util::Full;
 use crate::api::{Delete, List, Propagation, Request, Server, Settings, User, Verb, Webhook};
 use crate::component::{Component, Controller, Running, Timing, Transport, run};
 use crate::object::{is_terminating, items, name, text};
-use crate::resource::{
-    JOB, JOB_SET, NAMESPACE, NODE, POD, Resource, TRAIN_JOB,
-    TRAINING_RUNTIME,
-};
+use crate::resource::{JOB, JOB_SET, NAMESPACE, NODE, POD, Resource, TRAIN_JOB, TRAINING_RUNTIME};
 use crate::{jobset, kubernetes, trainer};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
