@@ -47,7 +47,9 @@ impl Cluster {
         let server = Server::new(Settings { seed, now: Arc::clone(&now), webhooks });
         let (timing, state) = (Timing::of_seed(seed), Mutex::default());
         let this = Self { server, features, timing, now, state };
-        COMPONENTS.into_iter().for_each(|component| this.restart(component));
+        for component in COMPONENTS {
+            this.restart(component);
+        }
         this
     }
 
