@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{Bytes, BytesMut};
 
 use super::fields::Managers;
 use crate::object::Object;
@@ -75,14 +75,13 @@ impl Stored {
 
 /// The line of a watch that tells this of an object.
 pub(super) fn line(kind: Kind, object: &Object) -> Bytes {
-    let mut out = BytesMut::with_capacity(2048);
+    let mut out = Vec::with_capacity(8192);
     out.extend_from_slice(prefix(kind).as_bytes());
-    let mut writer = out.writer();
     // JSON values can always be written to memory.
-    serde_json::to_writer(&mut writer, object).unwrap_or_default();
-    let mut out = writer.into_inner();
+    serde_json::to_writer(&mut out, object).unwrap_or_default();
     out.extend_from_slice(SUFFIX.as_bytes());
-    out.freeze()
+    out.shrink_to_fit();
+    Bytes::from(out)
 }
 
 fn prefix(kind: Kind) -> &'static str {

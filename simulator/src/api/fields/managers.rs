@@ -129,7 +129,8 @@ impl Managers {
         by: By<'_>,
         force: bool,
     ) -> Result<Value, Vec<Conflict>> {
-        let merged = merge(schema, live, applied);
+        let mut merged = live.clone();
+        merge(schema, &mut merged, applied);
         let mut set = named(schema, applied);
         strip(&mut set);
         let mine = self.entry(Operation::Apply, by);
@@ -137,7 +138,9 @@ impl Managers {
             mine.written = None;
         }
         let last = std::mem::replace(&mut mine.fields, Arc::new(set));
-        let new = self.pruned(schema, merged, &last);
+        let mut dropped = last.with_named(schema);
+        dropped.subtract(&self.entry(Operation::Apply, by).fields.with_named(schema));
+        let new = if dropped.is_empty() { merged } else { self.pruned(schema, &merged, &last) };
         let difference = compare(schema, Some(live), Some(&new));
         let changed = difference.changed();
         let is_mine = |it: &Manager| it.is(Operation::Apply, by);
@@ -160,13 +163,10 @@ impl Managers {
     }
 
     /// Without what was applied the last time and is not any more, as far as nobody else has it.
-    fn pruned(&self, schema: &'static Schema, merged: Value, last: &Fields) -> Value {
-        if last.is_empty() {
-            return merged;
-        }
+    fn pruned(&self, schema: &'static Schema, merged: &Value, last: &Fields) -> Value {
         let last = last.with_named(schema);
-        let there = named(schema, &merged).with_named(schema);
-        let pruned = without(schema, &merged, &last);
+        let there = named(schema, merged).with_named(schema);
+        let pruned = without(schema, merged, &last);
         // What others have, and what is applied now, comes back.
         let mut kept = named(schema, &pruned).with_named(schema);
         for manager in &self.0 {
@@ -174,11 +174,11 @@ impl Managers {
         }
         let mut gone = there.clone();
         gone.subtract(&kept);
-        let pruned = without(schema, &merged, &gone);
+        let pruned = without(schema, merged, &gone);
         // What was not applied the last time comes back, too.
         let mut gone = there;
         gone.subtract(&named(schema, &pruned).with_named(schema));
-        without(schema, &merged, &gone.intersection(&last))
+        without(schema, merged, &gone.intersection(&last))
     }
 
     fn entry(&mut self, operation: Operation, by: By<'_>) -> &mut Manager {

@@ -5,36 +5,38 @@ use serde_json::{Map, Value};
 use super::schema::Schema;
 use super::set::Fields;
 
-/// An object with an applied configuration merged into it.
-pub(super) fn merge(schema: &'static Schema, live: &Value, applied: &Value) -> Value {
-    match (live, applied) {
-        (Value::Object(mine), Value::Object(theirs)) if schema.is_merged(applied) => {
-            let mut all = mine.clone();
-            for (name, theirs) in theirs {
-                let merged = match mine.get(name) {
-                    Some(mine) => merge(schema.field(name), mine, theirs),
-                    None => theirs.clone(),
-                };
-                all.insert(name.clone(), merged);
+/// Merges an applied configuration into an object.
+pub(super) fn merge(schema: &'static Schema, live: &mut Value, applied: &Value) {
+    if schema.is_merged(applied) {
+        match (&mut *live, applied) {
+            (Value::Object(mine), Value::Object(theirs)) => {
+                for (name, theirs) in theirs {
+                    match mine.get_mut(name) {
+                        Some(mine) => merge(schema.field(name), mine, theirs),
+                        None => drop(mine.insert(name.clone(), theirs.clone())),
+                    }
+                }
+                return;
             }
-            Value::Object(all)
+            (Value::Array(mine), Value::Array(theirs))
+                if mine.iter().all(|it| schema.element(it).is_some()) =>
+            {
+                *mine = merge_lists(schema, std::mem::take(mine), theirs);
+                return;
+            }
+            _ => {}
         }
-        (Value::Array(mine), Value::Array(theirs))
-            if schema.is_merged(applied) && schema.is_merged(live) =>
-        {
-            Value::Array(merge_lists(schema, mine, theirs))
-        }
-        _ => applied.clone(),
     }
+    live.clone_from(applied);
 }
 
 /// Items that both have are merged. They keep the order of the applied list, and the others stand
-/// where they stood: structured-merge-diff `typed/merge.go`, visitListItems.
-fn merge_lists(schema: &'static Schema, mine: &[Value], theirs: &[Value]) -> Vec<Value> {
+/// where they stood: structured-merge-diff `typed/merge.go`, `visitListItems`.
+fn merge_lists(schema: &'static Schema, mut mine: Vec<Value>, theirs: &[Value]) -> Vec<Value> {
     let names = |items: &[Value]| -> Vec<String> {
         items.iter().map(|it| schema.element(it).unwrap_or_default()).collect()
     };
-    let (my_names, their_names) = (names(mine), names(theirs));
+    let (my_names, their_names) = (names(&mine), names(theirs));
     let at = |names: &[String], name: &String| names.iter().position(|it| it == name);
     let mut shared = their_names.iter().filter(|it| my_names.contains(it)).peekable();
     let mut taken = vec![false; theirs.len()];
@@ -44,7 +46,7 @@ fn merge_lists(schema: &'static Schema, mine: &[Value], theirs: &[Value]) -> Vec
         if let Some(name) = my_names.get(my) {
             match at(&their_names, name) {
                 None => {
-                    out.push(mine[my].clone());
+                    out.push(mine[my].take());
                     my += 1;
                     continue;
                 }
@@ -61,7 +63,11 @@ fn merge_lists(schema: &'static Schema, mine: &[Value], theirs: &[Value]) -> Vec
         if let Some(name) = their_names.get(their) {
             taken[their] = true;
             out.push(match at(&my_names, name) {
-                Some(found) => merge(schema.item(), &mine[found], &theirs[their]),
+                Some(found) => {
+                    let mut item = mine[found].take();
+                    merge(schema.item(), &mut item, &theirs[their]);
+                    item
+                }
                 None => theirs[their].clone(),
             });
             their += 1;
@@ -126,7 +132,8 @@ mod tests {
             let checks: Vec<_> = names.iter().map(|it| json!({"name": it})).collect();
             json!({"status": {"admissionChecks": checks}})
         };
-        let found = merge(schema::of(WORKLOAD), &object(live), &object(applied));
+        let mut found = object(live);
+        merge(schema::of(WORKLOAD), &mut found, &object(applied));
         assert_eq!(found, object(merged));
     }
 }
