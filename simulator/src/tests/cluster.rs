@@ -242,7 +242,7 @@ pub(super) async fn pass(duration: Duration) {
     }
 }
 
-fn runtime() -> Value {
+pub(super) fn runtime() -> Value {
     json!({
         "metadata": {"name": "r", "namespace": "n"},
         "spec": {"mlPolicy": {"numNodes": 1}, "template": {"spec": {"replicatedJobs": [{
