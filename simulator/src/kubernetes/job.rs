@@ -26,6 +26,9 @@ use crate::resource::{EVENT, JOB, POD, Resource};
 
 pub(super) use orphans::OrphanPods;
 
+/// Who manages Jobs that do not say.
+const SELF: &str = "kubernetes.io/job-controller";
+
 /// How many Jobs it works on at once (`--concurrent-job-syncs`).
 const WORKERS: usize = 5;
 
@@ -89,6 +92,9 @@ impl Controller for Jobs {
             self.backoff.remove(key);
             return Plan::nothing();
         };
+        if !matches!(text(job, "/spec/managedBy"), "" | SELF) {
+            return Plan::nothing();
+        }
         let mut expectations = self.expectations.borrow_mut();
         if is_finished(job) {
             self.backoff.remove(key);

@@ -11,7 +11,7 @@ use crate::cluster::Cluster;
 use crate::component::Transport;
 use crate::object::{is, is_terminating, is_true, items, name, text};
 use crate::resource::{
-    ADMISSION_CHECK, CLUSTER_QUEUE, JOB, JOB_SET, LOCAL_QUEUE, NAMESPACE, NODE, POD,
+    ADMISSION_CHECK, CLUSTER_QUEUE, EVENT, JOB, JOB_SET, LOCAL_QUEUE, NAMESPACE, NODE, POD,
     RESOURCE_FLAVOR, Resource, TRAIN_JOB, TRAINING_RUNTIME, WORKLOAD,
 };
 
@@ -105,6 +105,13 @@ impl Queued {
         panic!("no {} became so", resource.kind);
     }
 
+    /// Makes a TrainJob in the queue.
+    async fn submit(&self) {
+        let mut job = new_train_job(true);
+        job["metadata"]["labels"] = json!({"kueue.x-k8s.io/queue-name": "q"});
+        self.make(TRAIN_JOB, job).await;
+    }
+
     /// Waits until the check waits for an answer, and says yes.
     async fn admit(&self) {
         let waits = |it: &Value| {
@@ -157,9 +164,7 @@ impl Queued {
 #[tokio::test(start_paused = true)]
 async fn an_evicted_train_job_starts_again_when_it_is_admitted_again() {
     let queued = Queued::new(1).await;
-    let mut job = new_train_job(true);
-    job["metadata"]["labels"] = json!({"kueue.x-k8s.io/queue-name": "q"});
-    queued.make(TRAIN_JOB, job).await;
+    queued.submit().await;
     queued.admit().await;
     queued.running("1").await;
     let pod = &queued.all(POD).await[0];
@@ -191,4 +196,51 @@ async fn an_evicted_train_job_starts_again_when_it_is_admitted_again() {
     queued.end_pods("Succeeded").await;
     queued.until(TRAIN_JOB, |it| is_true(it, "Complete")).await;
     queued.until(WORKLOAD, |it| is_true(it, "Finished")).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_runtime_that_is_edited_takes_a_running_job_off_the_books_and_its_pods_run_on() {
+    let queued = Queued::new(2).await;
+    queued.submit().await;
+    queued.admit().await;
+    queued.running("1").await;
+    queued.until(TRAIN_JOB, |it| it["status"]["jobsStatus"][0]["active"] == 1).await;
+    let mut edited = runtime()["spec"].take();
+    edited["template"]["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]["containers"]
+        [0]["resources"] = json!({"requests": {"memory": "1Gi"}});
+    edited["template"]["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] =
+        5.into();
+    edited["template"]["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]["initContainers"] =
+        json!([{"name": "first", "image": "i:1"}]);
+    queued.patch(TRAINING_RUNTIME, "r", json!({ "spec": edited })).await;
+    // Kueue looks at the job when it changes.
+    queued.patch(TRAIN_JOB, "a", json!({"metadata": {"labels": {"touched": "yes"}}})).await;
+    queued.until(TRAIN_JOB, |it| is(it, "/spec/suspend") && is_true(it, "Suspended")).await;
+    queued
+        .until(EVENT, |it| {
+            text(it, "/reason") == "TrainJobResourcesCreationFailed"
+                && text(it, "/message").contains("vjobset.kb.io")
+        })
+        .await;
+    assert!(!is(&queued.all(JOB_SET).await[0], "/spec/suspend"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_same_seed_gives_the_same_cluster() {
+    let mut all = Vec::new();
+    for seed in [3, 3, 4] {
+        let queued = Queued::new(seed).await;
+        queued.submit().await;
+        queued.admit().await;
+        queued.running("1").await;
+        queued.end_pods("Succeeded").await;
+        queued.until(TRAIN_JOB, |it| is_true(it, "Complete")).await;
+        let mut objects = Vec::new();
+        for kind in [TRAIN_JOB, JOB_SET, JOB, POD, WORKLOAD, EVENT] {
+            objects.extend(queued.all(kind).await);
+        }
+        all.push(objects);
+    }
+    assert_eq!(all[0], all[1]);
+    assert_ne!(all[0], all[2]);
 }
