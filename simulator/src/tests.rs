@@ -4,3 +4,4 @@ mod cluster;
 mod jobs;
 mod kueue;
 mod queued;
+mod slow;

@@ -15,7 +15,7 @@ use crate::resource::{JOB, JOB_SET, NAMESPACE, NODE, POD, Resource, TRAIN_JOB, T
 use crate::{jobset, kubernetes, trainer};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
-use tokio::time::{Instant, advance};
+use tokio::time::{Instant, advance, sleep_until};
 use tower::Service;
 
 /// A cluster with everything but Kueue, a node, and a runtime.
@@ -175,7 +175,10 @@ impl Cluster {
 
 /// Holds back requests of components.
 #[derive(Clone, Default)]
-pub(super) struct Held(Arc<Mutex<Option<Hold>>>);
+pub(super) struct Held {
+    hold: Arc<Mutex<Option<Hold>>>,
+    slow: Arc<Mutex<Option<fastrand::Rng>>>,
+}
 
 /// The request to hold back.
 struct Hold {
@@ -201,12 +204,25 @@ impl Held {
     ) -> (oneshot::Receiver<()>, oneshot::Sender<()>) {
         let ((met, is_met), (let_go, go)) = (oneshot::channel(), oneshot::channel());
         let hold = Hold { method, path, pass, met: Some(met), go: Some(go) };
-        *self.0.lock().unwrap() = Some(hold);
+        *self.hold.lock().unwrap() = Some(hold);
         (is_met, let_go)
     }
 
+    /// From now on every write takes up to half a second, by chance.
+    pub(super) fn slow(&self, seed: u64) {
+        *self.slow.lock().unwrap() = Some(fastrand::Rng::with_seed(seed));
+    }
+
+    fn delay(&self, request: &http::Request<Bytes>) -> Duration {
+        let mut slow = self.slow.lock().unwrap();
+        match slow.as_mut().filter(|_| *request.method() != Method::GET) {
+            Some(random) => Duration::from_millis(random.u64(0..500)),
+            None => Duration::ZERO,
+        }
+    }
+
     fn wait(&self, request: &http::Request<Bytes>) -> Option<oneshot::Receiver<()>> {
-        let mut wanted = self.0.lock().unwrap();
+        let mut wanted = self.hold.lock().unwrap();
         let hold = wanted.as_mut()?;
         if *request.method() != hold.method || !request.uri().path().ends_with(hold.path) {
             return None;
@@ -224,7 +240,9 @@ impl Held {
         let held = self.clone();
         let send = move |request: http::Request<Bytes>| -> BoxFuture<'static, _> {
             let (mut service, wait) = (service.clone(), held.wait(&request));
+            let until = Instant::now() + held.delay(&request);
             Box::pin(async move {
+                sleep_until(until).await;
                 if let Some(wait) = wait {
                     let _ = wait.await;
                 }
