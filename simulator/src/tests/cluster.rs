@@ -1,44 +1,24 @@
-//! A cluster with everything but Kueue. The kubelet is played by hand.
+//! A whole cluster, of which requests are held back. The kubelet is played by hand.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::future::BoxFuture;
 use http::Method;
-use http_body_util::Full;
-
-use crate::api::{Delete, List, Propagation, Request, Server, Settings, User, Verb, Webhook};
-use crate::component::{Component, Controller, Running, Timing, Transport, run};
-use crate::object::{is_terminating, items, name, text};
-use crate::resource::{JOB, JOB_SET, NAMESPACE, NODE, POD, Resource, TRAIN_JOB, TRAINING_RUNTIME};
-use crate::{jobset, kubernetes, trainer};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, advance, sleep_until};
-use tower::Service;
 
-/// A cluster with everything but Kueue, a node, and a runtime.
+use crate::api::{Delete, List, Propagation, Request, User, Verb};
+use crate::component::{Component, SendRequest, Transport};
+use crate::object::{is_terminating, items, name, text};
+use crate::resource::{JOB, JOB_SET, NAMESPACE, NODE, POD, Resource, TRAIN_JOB, TRAINING_RUNTIME};
+
+/// A cluster with a node and a runtime.
 pub(super) struct Cluster {
     pub(super) client: Transport,
-    components: Vec<(Component, Running)>,
     pub(super) held: Held,
-}
-
-fn webhooks() -> Vec<Box<dyn Webhook>> {
-    let mut all = kubernetes::rules();
-    all.extend(trainer::webhooks());
-    all.extend(jobset::webhooks());
-    all
-}
-
-fn controllers() -> Vec<(Component, Vec<Box<dyn Controller>>)> {
-    vec![
-        (Component::Trainer, trainer::controllers()),
-        (Component::JobSet, jobset::controllers()),
-        (Component::KubeControllerManager, kubernetes::controllers()),
-        (Component::KubeScheduler, kubernetes::scheduler()),
-    ]
+    whole: crate::cluster::Cluster,
 }
 
 impl Cluster {
@@ -46,24 +26,21 @@ impl Cluster {
         let began = Instant::now();
         let start: jiff::Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
         let now = Arc::new(move || start + began.elapsed());
-        let server = Server::new(Settings { seed, now: now.clone(), webhooks: webhooks() });
-        let held = Held::default();
-        let components = controllers().into_iter().map(|(component, controllers)| {
-            let transport = held.in_front_of(&server, component);
-            let timing = Timing::of_seed(seed);
-            (component, run(component, controllers, &transport, timing, now.clone()))
-        });
-        let components = components.collect();
-        let client = server.transport(Component::Kueue);
-        let cluster = Self { client, components, held };
-        cluster.make(NAMESPACE, json!({"metadata": {"name": "n"}})).await;
+        let (cluster, held) = (crate::cluster::Cluster::start(seed, now), Held::default());
+        for component in [Component::Trainer, Component::JobSet, Component::KubeControllerManager] {
+            let way = cluster.sender(User::Component(component));
+            cluster.lead(component, held.in_front_of(way));
+        }
+        let client = Transport::new("administrator", cluster.sender(User::Administrator));
+        let this = Self { client, held, whole: cluster };
+        this.make(NAMESPACE, json!({"metadata": {"name": "n"}})).await;
         let node = json!({
-            "metadata": {"name": "node"},
+            "metadata": {"name": "node", "labels": {"virtual": "yes"}},
             "status": {"allocatable": {"cpu": "8", "pods": "100"}},
         });
-        cluster.make(NODE, node).await;
-        cluster.make(TRAINING_RUNTIME, runtime()).await;
-        cluster
+        this.make(NODE, node).await;
+        this.make(TRAINING_RUNTIME, runtime()).await;
+        this
     }
 
     pub(super) async fn make(&self, resource: &'static Resource, mut object: Value) -> Value {
@@ -164,12 +141,18 @@ impl Cluster {
         self.until(what, async || Some(self.train_job().await).filter(|it| holds(it))).await
     }
 
+    /// Waits until an object of a kind is so.
+    pub(super) async fn until_any(
+        &self,
+        resource: &'static Resource,
+        is_so: impl Fn(&Value) -> bool,
+    ) -> Value {
+        self.until(resource.plural, async || self.all(resource).await.into_iter().find(&is_so))
+            .await
+    }
+
     pub(super) fn freeze(&self, component: Component, frozen: bool) {
-        for (of, running) in &self.components {
-            if *of == component {
-                running.freeze(frozen);
-            }
-        }
+        self.whole.freeze(component, frozen);
     }
 }
 
@@ -235,21 +218,19 @@ impl Held {
         hold.go.take()
     }
 
-    fn in_front_of(&self, server: &Server, component: Component) -> Transport {
-        let service = server.service(User::Component(component));
+    fn in_front_of(&self, way: Arc<SendRequest>) -> Arc<SendRequest> {
         let held = self.clone();
-        let send = move |request: http::Request<Bytes>| -> BoxFuture<'static, _> {
-            let (mut service, wait) = (service.clone(), held.wait(&request));
+        Arc::new(move |request: http::Request<Bytes>| {
+            let (way, wait) = (Arc::clone(&way), held.wait(&request));
             let until = Instant::now() + held.delay(&request);
             Box::pin(async move {
                 sleep_until(until).await;
                 if let Some(wait) = wait {
                     let _ = wait.await;
                 }
-                service.call(request.map(Full::new)).await.unwrap()
+                way(request).await
             })
-        };
-        Transport::new(component.as_str(), Arc::new(send))
+        })
     }
 }
 
