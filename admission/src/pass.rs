@@ -38,6 +38,9 @@ pub(crate) enum PassError {
 pub(crate) enum Passed {
     /// Whatever is next comes with an event.
     Settled,
+    /// An object has changed between read and write. Whoever changed it brings the Workload back by an
+    /// event, if the watch is not behind.
+    Overtaken,
     /// The Workload waits for something.
     Waiting,
 }
@@ -82,7 +85,7 @@ impl Pass {
                 self.after_raise(&snapshot, &raised).await
             }
             Ok(Applied::Nothing | Applied::Written) => Ok(Passed::Settled),
-            Err(error) if error.outcome == Outcome::Conflict => Ok(Passed::Settled),
+            Err(error) if error.outcome == Outcome::Conflict => Ok(Passed::Overtaken),
             Err(error) if error.outcome == Outcome::Denied => {
                 let why = error.message.clone();
                 let refused = Decision::Wait(WaitReason::RaiseRefused { why });
@@ -162,10 +165,8 @@ impl Pass {
         match self.write(snapshot, decision).await {
             Ok(_) if matches!(decision, Decision::Wait(_)) => Ok(Passed::Waiting),
             Ok(_) => Ok(Passed::Settled),
-            // Whoever changed the object has brought it back by an event already, or took it away.
-            Err(error) if matches!(error.outcome, Outcome::Conflict | Outcome::NotFound) => {
-                Ok(Passed::Settled)
-            }
+            Err(error) if error.outcome == Outcome::Conflict => Ok(Passed::Overtaken),
+            Err(error) if error.outcome == Outcome::NotFound => Ok(Passed::Settled),
             Err(error) => Err(error.into()),
         }
     }

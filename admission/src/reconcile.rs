@@ -63,9 +63,12 @@ async fn reconcile(
     }
     let key = key_of(&watched);
     let passed = context.pass.run(&key).await?;
-    context.retries.forget(&key);
+    if passed != Passed::Overtaken {
+        context.retries.forget(&key);
+    }
     Ok(match passed {
         Passed::Settled => Action::await_change(),
+        Passed::Overtaken => Action::requeue(context.retries.after_failure(&key)),
         Passed::Waiting => Action::requeue(context.resync),
     })
 }

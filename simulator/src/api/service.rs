@@ -144,13 +144,21 @@ fn attributes(request: &Request) -> Attributes<'_> {
         Verb::Delete(_) => "delete",
         Verb::DeleteCollection(..) => "deletecollection",
     };
+    // A collection of the one object of a name needs the right to that one only: Kubernetes
+    // `staging/src/k8s.io/apiserver/pkg/endpoints/request/requestinfo.go`.
+    let selected = match &request.verb {
+        Verb::List(list) | Verb::Watch { list, .. } | Verb::DeleteCollection(list, _) => {
+            list.fields.strip_prefix("metadata.name=").filter(|name| !name.contains(','))
+        }
+        _ => None,
+    };
     Attributes {
         verb,
         group: request.resource.group,
         resource: request.resource.plural,
         subresource: request.subresource.as_deref().unwrap_or_default(),
         namespace: request.namespace.as_deref().unwrap_or_default(),
-        name: request.name.as_deref().unwrap_or_default(),
+        name: request.name.as_deref().or(selected).unwrap_or_default(),
     }
 }
 

@@ -117,7 +117,7 @@ impl Timing {
 
     /// Until a controller gets to what it has seen.
     async fn latency(&self) {
-        let millis = self.lock().u64(1..=4);
+        let millis = self.lock().u64(20..=120);
         pause(Duration::from_millis(millis)).await;
     }
 
