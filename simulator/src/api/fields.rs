@@ -14,10 +14,20 @@ pub(super) use empty::empty;
 pub(super) use managers::{By, Managers};
 pub(super) use schema::{Schema, of as schema_of};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::failure::Failure;
+use crate::resource::Resource;
 use managers::Conflict;
+
+/// Checks that a configuration can be applied.
+pub(super) fn check(resource: &Resource, configuration: &Value) -> Result<(), Failure> {
+    compare::check(schema_of(resource), configuration, "").map_err(|why| {
+        let kind = format!("{}, Kind={}", resource.api_version(), resource.kind);
+        let message = format!("failed to create typed patch object ({kind}): {why}");
+        Failure::new(500, "InternalError", message)
+    })
+}
 
 /// The refusal of an apply that others' fields are in the way of.
 pub(super) fn refusal(conflicts: &[Conflict]) -> Failure {

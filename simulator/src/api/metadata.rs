@@ -98,6 +98,30 @@ pub(super) fn may_go(resource: &Resource, old: &Object, new: &Object) -> bool {
         && !held
 }
 
+/// Refuses new finalizers of what is on its way out: apimachinery
+/// `pkg/api/validation/objectmeta.go`, `ValidateNoNewFinalizers`.
+pub(super) fn check_finalizers(
+    resource: &Resource,
+    old: &Object,
+    new: &Object,
+) -> Result<(), Failure> {
+    if !is_terminating(old) {
+        return Ok(());
+    }
+    let known = items(old, "/metadata/finalizers");
+    let added = items(new, "/metadata/finalizers").iter().filter(|it| !known.contains(it));
+    let added: Vec<String> = added.map(ToString::to_string).collect();
+    if added.is_empty() {
+        return Ok(());
+    }
+    let why = format!(
+        "metadata.finalizers: Forbidden: no new finalizers can be added if the object is being \
+         deleted, found new finalizers []string{{{}}}",
+        added.join(", ")
+    );
+    Err(Failure::invalid(resource, text(old, "/metadata/name"), &why))
+}
+
 /// Sets whether an object has a finalizer; whether that changed anything.
 pub(super) fn set_finalizer(object: &mut Object, finalizer: &str, wanted: bool) -> bool {
     if has_finalizer(object, finalizer) == wanted {

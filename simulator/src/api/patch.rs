@@ -31,8 +31,7 @@ pub(super) fn patched(resource: &Resource, old: &Object, patch: &Value) -> Resul
 }
 
 /// An object with a strategic merge patch in it: lists are merged by the keys of their items.
-/// Directives (`$patch`, `$setElementOrder`, ...) are not supported, but for `$retainKeys`, of which
-/// nothing is there to be dropped.
+/// Of the directives, `$patch: delete` of an item and `$deleteFromPrimitiveList` are supported.
 pub(super) fn strategic(
     resource: &Resource,
     old: &Object,
@@ -64,16 +63,20 @@ fn merge_strategic(
 ) -> Result<(), Failure> {
     match patch {
         Value::Object(fields) => {
-            if let Some(directive) = fields.keys().find(|it| it.starts_with('$')) {
-                let what = format!("{directive} in a strategic merge patch");
-                return Err(Failure::unsupported(&what));
-            }
             if !target.is_object() {
                 *target = Value::Object(Map::new());
             }
             let Some(map) = target.as_object_mut() else { return Ok(()) };
             for (name, below) in fields {
-                if below.is_null() {
+                if let Some(list) = name.strip_prefix("$deleteFromPrimitiveList/") {
+                    let gone = below.as_array().map_or(&[][..], Vec::as_slice);
+                    if let Some(list) = map.get_mut(list).and_then(Value::as_array_mut) {
+                        list.retain(|it| !gone.contains(it));
+                    }
+                } else if name.starts_with('$') {
+                    let what = format!("{name} in a strategic merge patch");
+                    return Err(Failure::unsupported(&what));
+                } else if below.is_null() {
                     map.remove(name);
                 } else {
                     let inner = map.entry(name.clone()).or_insert(Value::Null);
@@ -108,6 +111,10 @@ fn merge_list(
     }
     let Some(all) = target.as_array_mut() else { return Ok(()) };
     for (item, name) in items.iter().zip(named) {
+        if item.get("$patch").is_some_and(|it| it == "delete") {
+            all.retain(|it| element(it).as_ref() != Some(&name));
+            continue;
+        }
         let known = all.iter().position(|it| element(it).as_ref() == Some(&name));
         let place = known.unwrap_or_else(|| {
             all.push(Value::Null);

@@ -85,9 +85,9 @@ pub(super) fn answer(
 ) -> http::Response<ResponseBody> {
     let (parts, body) = request.into_parts();
     let asked = || -> Result<Answer, Failure> {
-        let caller = user.caller(&parts.headers)?;
-        let asked = route::read(&parts, &body)?;
         let mut state = server.lock();
+        let caller = user.caller(&parts.headers, &state.store, state.now())?;
+        let asked = route::read(&parts, &body)?;
         match asked {
             Asked::Document(document) => Ok(Answer::of(200, &document)),
             Asked::Review(kind, body) => {

@@ -7,7 +7,6 @@ use super::failure::Failure;
 use super::server::State;
 use super::target::Target;
 use super::user;
-use super::webhook::Operation;
 use super::writing::Written;
 use crate::object::{is_terminating, items, number, seconds, text};
 use crate::resource;
@@ -61,8 +60,6 @@ impl State {
         if !items(&pod, "/spec/schedulingGates").is_empty() {
             return Err(conflict(&format!("pod {name} has non-empty .spec.schedulingGates")));
         }
-        let review = target.review(Operation::Create, None);
-        self.validate(&review, body)?;
         pod["spec"]["nodeName"] = text(body, "/target/name").into();
         set_scheduled(&mut pod, &seconds(target.now));
         if !target.dry_run {
@@ -103,7 +100,7 @@ fn set_scheduled(pod: &mut Value, now: &str) {
     let mut conditions = items(pod, "/status/conditions").to_vec();
     conditions.retain(|it| it["type"] != "PodScheduled");
     conditions.push(json!({
-        "type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": now,
+        "type": "PodScheduled", "status": "True", "lastTransitionTime": now,
     }));
     pod["status"]["conditions"] = conditions.into();
 }

@@ -3,13 +3,14 @@
 use serde_json::{Value, json};
 
 use super::failure::Failure;
-use super::fields::{By, Managers};
+use super::fields::{self, By, Managers};
 use super::metadata;
 use super::request::Write;
 use super::stored::Stored;
+use super::user::Caller;
 use super::webhook::{Operation, Review};
 use crate::object::{Object, items, text};
-use crate::resource::Resource;
+use crate::resource::{self, Resource};
 
 /// What is written, by whom.
 pub(super) struct Target<'a> {
@@ -17,7 +18,7 @@ pub(super) struct Target<'a> {
     pub(super) subresource: Option<&'a str>,
     pub(super) namespace: &'a str,
     pub(super) name: &'a str,
-    pub(super) user: &'a str,
+    pub(super) caller: &'a Caller,
     pub(super) manager: &'a str,
     pub(super) dry_run: bool,
     pub(super) now: jiff::Timestamp,
@@ -34,7 +35,7 @@ impl Target<'_> {
             resource: self.resource,
             subresource: self.subresource,
             old,
-            user: self.user,
+            user: &self.caller.name,
             dry_run: self.dry_run,
             now: self.now,
         }
@@ -70,6 +71,7 @@ pub(super) fn configuration(target: &Target<'_>, mut body: Value) -> Result<Valu
     }
     metadata::check_place(&mut body, target.namespace, target.name)?;
     metadata::normalize(&mut body);
+    fields::check(resource, &body)?;
     let Some(fields) = body.as_object_mut() else { return Ok(body) };
     match target.subresource {
         None if resource.status => drop(fields.remove("status")),
@@ -117,6 +119,10 @@ pub(super) fn reset(target: &Target<'_>, old: &Object, new: &mut Object) {
         None => drop(new.as_object_mut().and_then(|it| it.remove(key))),
     };
     match target.subresource {
+        None if target.resource == resource::NAMESPACE => {
+            take(new, "spec");
+            take(new, "status");
+        }
         None if target.resource.status => take(new, "status"),
         Some("status") if target.resource.custom => {
             let status = new.as_object_mut().and_then(|it| it.remove("status"));

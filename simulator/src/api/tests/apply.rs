@@ -1,5 +1,6 @@
 //! Server-side apply, and who manages what.
 
+use rstest::rstest;
 use serde_json::json;
 
 use super::*;
@@ -174,4 +175,15 @@ fn the_structures_of_built_in_kinds_belong_to_nobody() {
             "f:nodeName": {}, "f:terminationGracePeriodSeconds": {},
         }})
     );
+}
+
+#[rstest]
+#[case::without_its_key(json!([{"state": "Ready"}]), "omits a key field")]
+#[case::twice(json!([{"name": "a"}, {"name": "a"}]), "duplicate entries for key")]
+fn an_applied_item_of_a_list_has_its_key_once(#[case] entries: Value, #[case] why: &str) {
+    let cluster = Cluster::new();
+    cluster.created(WORKLOADS, &workload("w"));
+    let (code, status) = cluster.apply(&status_of("w"), "fieldManager=x", &checks(&entries));
+    assert_eq!(code, 500);
+    assert!(message(&status).contains(why), "{status}");
 }

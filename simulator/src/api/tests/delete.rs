@@ -143,3 +143,14 @@ fn a_namespace_goes_when_it_is_finalized_and_takes_nothing_new_before() {
     assert_eq!(cluster.put("/api/v1/namespaces/n/finalize", &finalized).0, 200);
     assert_eq!(cluster.get(&at(spaces, "n")).0, 404);
 }
+
+#[test]
+fn what_is_on_its_way_out_takes_no_new_finalizer() {
+    let cluster = Cluster::new();
+    cluster.created(MAPS, &held("a"));
+    cluster.delete(&at(MAPS, "a"), &Value::Null);
+    let patch = json!({"metadata": {"finalizers": ["example.com/hold", "example.com/more"]}});
+    let (code, status) = cluster.merge(&at(MAPS, "a"), &patch);
+    assert_eq!(code, 422);
+    assert!(message(&status).contains("no new finalizers can be added"), "{status}");
+}

@@ -65,11 +65,25 @@ fn a_patch_of_a_kind_that_is_not_served_is_refused(
 }
 
 #[test]
-fn a_directive_of_a_strategic_patch_is_refused_loudly() {
+fn a_strategic_patch_takes_items_out_of_lists() {
+    let cluster = Cluster::new();
+    let mut made = pod("p", Some("n"));
+    made["metadata"]["finalizers"] = json!(["a", "b"]);
+    cluster.created(PODS, &made);
+    let body = json!({"metadata": {"$deleteFromPrimitiveList/finalizers": ["a"]}});
+    let (_, left) = patched(&cluster, &at(PODS, "p"), "strategic-merge-patch", &body);
+    assert_eq!(left["metadata"]["finalizers"], json!(["b"]));
+    let body = json!({"spec": {"containers": [{"name": "c", "$patch": "delete"}]}});
+    let (_, left) = patched(&cluster, &at(PODS, "p"), "strategic-merge-patch", &body);
+    assert_eq!(left["spec"]["containers"], json!([]));
+}
+
+#[test]
+fn another_directive_of_a_strategic_patch_is_refused_loudly() {
     let cluster = Cluster::new();
     cluster.created(PODS, &pod("p", None));
-    let body = json!({"spec": {"containers": [{"name": "c", "$patch": "delete"}]}});
+    let body = json!({"spec": {"$setElementOrder/containers": [{"name": "c"}]}});
     let (code, status) = patched(&cluster, &at(PODS, "p"), "strategic-merge-patch", &body);
     assert_eq!(code, 501);
-    assert!(message(&status).contains("$patch"), "{status}");
+    assert!(message(&status).contains("$setElementOrder"), "{status}");
 }
