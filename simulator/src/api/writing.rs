@@ -163,6 +163,9 @@ impl State {
             (None, Edit::Apply(body, force)) if target.subresource.is_none() => {
                 self.create_applied(target, body, force)
             }
+            (None, Edit::Whole(_)) if is_made_by_updates(resource) => {
+                Err(Failure::unsupported(&format!("{resource} that updates create")))
+            }
             (None, _) => Err(Failure::not_found(resource, target.name)),
             (Some(found), Edit::Apply(body, force)) => self.apply(target, &found, body, force),
             (Some(found), edit) => self.update(target, &found, edit),
@@ -284,6 +287,13 @@ impl State {
         }
         Ok((200, self.store.put_managed(resource, new, Some(managers)).json()))
     }
+}
+
+/// Whether the real server makes what is missing of this kind when it is updated: Kubernetes
+/// `pkg/registry/*/strategy.go`, `AllowCreateOnUpdate`.
+fn is_made_by_updates(resource: &Resource) -> bool {
+    let kinds = [resource::LEASE, resource::EVENT, resource::SERVICE];
+    kinds.contains(&resource) || resource.group == "rbac.authorization.k8s.io"
 }
 
 /// Checks that the object is the one, and of the version, that the caller means.

@@ -163,3 +163,11 @@ fn a_pod_is_bound_once() {
                node \"n\"";
     assert_eq!((code, message(&status)), (409, why));
 }
+
+#[rstest]
+#[case::of_most_kinds(MAPS, map("a", "1"), 404)]
+#[case::of_a_lease("/apis/coordination.k8s.io/v1/namespaces/default/leases",
+    json!({"metadata": {"name": "a"}}), 501)]
+fn an_update_makes_nothing(#[case] path: &str, #[case] body: Value, #[case] code: u16) {
+    assert_eq!(Cluster::new().put(&at(path, "a"), &body).0, code);
+}
