@@ -7,7 +7,7 @@ use bytes::Bytes;
 use serde_json::json;
 
 use super::failure::Failure;
-use super::metadata::{mark_deleted, set_finalizer};
+use super::metadata::{mark_deleted, precondition_failed, set_finalizer};
 use super::request::{Delete, List, Propagation};
 use super::selector::Selection;
 use super::server::State;
@@ -101,21 +101,29 @@ struct Deletion {
 }
 
 fn check(resource: &Resource, old: &Object, options: &Delete) -> Result<(), Failure> {
-    let of = &options.precondition;
     let is_other = |wanted: &str, is: &str| !wanted.is_empty() && wanted != is;
+    let of = &options.precondition;
     let (uid, version) = (text(old, "/metadata/uid"), text(old, "/metadata/resourceVersion"));
-    let why = if is_other(&of.uid, uid) {
-        format!("Precondition failed: UID in precondition: {}, UID in object meta: {uid}", of.uid)
+    let (what, wanted, is, since) = if is_other(&of.uid, uid) {
+        ("UID", &of.uid, uid, "deleted and then recreated")
     } else if is_other(&of.resource_version, version) {
-        format!(
-            "Precondition failed: ResourceVersion in precondition: {}, ResourceVersion in object \
-             meta: {version}",
-            of.resource_version
-        )
+        ("ResourceVersion", &of.resource_version, version, "modified")
     } else {
         return Ok(());
     };
-    Err(Failure::conflict(resource, name(old), &why))
+    // Both measured: the store refuses it for custom resources, and the layer above it for Pods.
+    if resource.custom {
+        return Err(precondition_failed(resource, old, what, wanted, is));
+    }
+    let dot = if resource.group.is_empty() { "" } else { "." };
+    let message = format!(
+        "Operation cannot be fulfilled on {}{dot}{} \"{}\": the {what} in the precondition ({wanted}) \
+         does not match the {what} in record ({is}). The object might have been {since}",
+        resource.kind,
+        resource.group,
+        name(old)
+    );
+    Err(Failure::about(409, "Conflict", resource, name(old), message))
 }
 
 fn of_namespace(old: &Object, options: &Delete, now: &str) -> Deletion {
@@ -141,8 +149,9 @@ fn of_object(
     let is_graceful = resource == resource::POD;
     let left = number(old, "/metadata/deletionGracePeriodSeconds");
     let mut grace = 0;
-    if is_graceful && is_terminating(old) {
-        let Some(left) = left else { return Deletion { marked: None, goes: true } };
+    let is_on_its_way = is_terminating(old) && left.is_some_and(|it| it > 0);
+    if is_graceful && is_on_its_way {
+        let left = left.unwrap_or_default();
         match options.grace_period_seconds.map(|it| it.max(0)) {
             // Less than it had: the end is drawn forward.
             Some(wanted) if wanted < left => {
@@ -150,13 +159,14 @@ fn of_object(
                 let at: Option<jiff::Timestamp> =
                     text(old, "/metadata/deletionTimestamp").parse().ok();
                 let end = at.unwrap_or(now) - jiff::SignedDuration::from_secs(left - wanted);
+                let end = end.max(now);
                 marked["metadata"]["deletionTimestamp"] = seconds(end).into();
                 marked["metadata"]["deletionGracePeriodSeconds"] = wanted.into();
             }
             // It is on its way already.
             _ => return Deletion { marked: None, goes: false },
         }
-    } else if is_graceful {
+    } else if is_graceful && !is_terminating(old) {
         grace = grace_of(old, options);
         let end = now + jiff::SignedDuration::from_secs(grace);
         mark_deleted(&mut marked, &seconds(end), grace);
@@ -166,7 +176,7 @@ fn of_object(
     if !is_graceful && held && !is_terminating(old) {
         mark_deleted(&mut marked, &seconds(now), 0);
     }
-    let stored = is_graceful || held || changed;
+    let stored = (is_graceful && !is_terminating(old)) || is_on_its_way || held || changed;
     Deletion { marked: stored.then_some(marked), goes: !held && grace == 0 }
 }
 

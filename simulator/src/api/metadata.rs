@@ -122,6 +122,30 @@ pub(super) fn check_finalizers(
     Err(Failure::invalid(resource, text(old, "/metadata/name"), &why))
 }
 
+/// What the store says of an object that is another than the one that is meant: apiserver
+/// `pkg/storage/errors.go`, `NewInvalidObjError`.
+pub(super) fn precondition_failed(
+    resource: &Resource,
+    object: &Object,
+    what: &str,
+    wanted: &str,
+    is: &str,
+) -> Failure {
+    let mut key = "/registry".to_owned();
+    let group = if resource.custom { resource.group } else { "" };
+    let (namespace, name) = (text(object, "/metadata/namespace"), text(object, "/metadata/name"));
+    for part in [group, resource.plural, namespace, name].iter().filter(|it| !it.is_empty()) {
+        key.push('/');
+        key.push_str(part);
+    }
+    let why = format!(
+        "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, \
+         AdditionalErrorMsg: Precondition failed: {what} in precondition: {wanted}, {what} in \
+         object meta: {is}"
+    );
+    Failure::conflict(resource, name, &why)
+}
+
 /// Sets whether an object has a finalizer; whether that changed anything.
 pub(super) fn set_finalizer(object: &mut Object, finalizer: &str, wanted: bool) -> bool {
     if has_finalizer(object, finalizer) == wanted {

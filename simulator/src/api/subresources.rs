@@ -4,6 +4,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::failure::Failure;
+use super::metadata::precondition_failed;
 use super::server::State;
 use super::target::Target;
 use super::user;
@@ -44,10 +45,7 @@ impl State {
         };
         let (wanted, uid) = (text(body, "/metadata/uid"), text(&pod, "/metadata/uid"));
         if !wanted.is_empty() && wanted != uid {
-            let why = format!(
-                "Precondition failed: UID in precondition: {wanted}, UID in object meta: {uid}"
-            );
-            return Err(Failure::conflict(resource, name, &why));
+            return Err(precondition_failed(resource, &pod, "UID", wanted, uid));
         }
         if is_terminating(&pod) {
             let why = format!("pod {name} is being deleted, cannot be assigned to a host");

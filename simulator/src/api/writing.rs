@@ -307,9 +307,7 @@ fn check_version(
     let both = |pointer: &str| (text(old, pointer).to_owned(), text(new, pointer).to_owned());
     let (is, wanted) = both("/metadata/uid");
     if !wanted.is_empty() && is != wanted {
-        let why =
-            format!("Precondition failed: UID in precondition: {wanted}, UID in object meta: {is}");
-        return Err(Failure::conflict(resource, name, &why));
+        return Err(metadata::precondition_failed(resource, old, "UID", &wanted, &is));
     }
     let (is, wanted) = both("/metadata/resourceVersion");
     if wanted.is_empty() && is_whole && (resource.custom || resource == resource::LEASE) {

@@ -72,7 +72,7 @@ fn another_object_than_the_one_that_is_meant_stays(#[case] preconditions: Value)
     cluster.created(MAPS, &map("a", "1"));
     let (code, status) = cluster.delete(&at(MAPS, "a"), &json!({"preconditions": preconditions}));
     assert_eq!((code, &status["reason"]), (409, &json!("Conflict")));
-    assert!(message(&status).contains("Precondition failed"), "{status}");
+    assert!(message(&status).contains("in the precondition"), "{status}");
     assert_eq!(cluster.get(&at(MAPS, "a")).0, 200);
 }
 
@@ -85,8 +85,9 @@ fn a_pod_on_a_node_has_its_grace_period() {
     assert_eq!(marked["metadata"]["deletionGracePeriodSeconds"], 7);
     assert_eq!(marked["metadata"]["generation"], 2);
     assert_eq!(cluster.delete(&at(PODS, "p"), &Value::Null), (200, marked.clone()));
+    cluster.pass(2);
     let (_, gone) = cluster.delete(&at(PODS, "p"), &json!({"gracePeriodSeconds": 0}));
-    assert_eq!(gone["metadata"]["deletionTimestamp"], "2026-01-01T00:00:00Z");
+    assert_eq!(gone["metadata"]["deletionTimestamp"], "2026-01-01T00:00:02Z");
     assert_eq!(gone["metadata"]["deletionGracePeriodSeconds"], 0);
     assert_eq!(cluster.get(&at(PODS, "p")).0, 404);
 }
@@ -153,4 +154,20 @@ fn what_is_on_its_way_out_takes_no_new_finalizer() {
     let (code, status) = cluster.merge(&at(MAPS, "a"), &patch);
     assert_eq!(code, 422);
     assert!(message(&status).contains("no new finalizers can be added"), "{status}");
+}
+
+#[test]
+fn a_precondition_of_a_custom_resource_is_refused_by_the_store() {
+    let cluster = Cluster::new();
+    let made = cluster.created(WORKLOADS, &workload("w"));
+    let preconditions = json!({"preconditions": {"resourceVersion": "1"}});
+    let (code, status) = cluster.delete(&at(WORKLOADS, "w"), &preconditions);
+    let why = format!(
+        "Operation cannot be fulfilled on workloads.kueue.x-k8s.io \"w\": StorageError: invalid \
+         object, Code: 4, Key: /registry/kueue.x-k8s.io/workloads/default/w, ResourceVersion: 0, \
+         AdditionalErrorMsg: Precondition failed: ResourceVersion in precondition: 1, \
+         ResourceVersion in object meta: {}",
+        version(&made)
+    );
+    assert_eq!((code, message(&status)), (409, why.as_str()));
 }
