@@ -8,6 +8,7 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use futures::future::pending;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::process::{Child, ChildStdin, ChildStdout};
 use tokio::sync::watch;
@@ -19,6 +20,9 @@ use super::handle::{HandleError, Life, ProcessHandle};
 use super::starter;
 use crate::cluster::local::guard;
 use crate::history::Subject;
+
+/// How long a subject in this process takes to be gone once it has ended.
+const LAST_MOMENT: Duration = Duration::from_millis(1);
 
 /// How many lines of its log an error shows.
 const LOG_LINES: usize = 15;
@@ -103,7 +107,11 @@ impl Process {
             let how = tokio::select! {
                 biased;
                 () = gate.ended() => How::Killed,
-                well = body => if well { How::Well } else { How::Badly },
+                well = body => {
+                    // What it has begun by then gets through.
+                    let _ = timeout(LAST_MOMENT, pending::<()>()).await;
+                    if well { How::Well } else { How::Badly }
+                }
             };
             // Whatever it has left behind reaches nobody.
             gate.end();

@@ -12,7 +12,7 @@ use dispatch_kubernetes::request::{Request, RequestError, send};
 use kube::api::{ListParams, Patch, PatchParams};
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
-use tokio::runtime::Handle;
+use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::task::block_in_place;
 
 use crate::mutants::{Mutant, Replaced};
@@ -43,17 +43,24 @@ impl Decide for InactiveOnExit {
 
 impl Drop for InactiveOnExit {
     fn drop(&mut self) {
-        let ended = wait_for(set_inactive(&self.environment));
-        if let Some(Err(error)) = ended {
-            tracing::warn!(%error, "an AdmissionCheck was not set inactive");
-        }
+        let environment = self.environment.clone();
+        wait_for(async move {
+            if let Err(error) = set_inactive(&environment).await {
+                tracing::warn!(%error, "an AdmissionCheck was not set inactive");
+            }
+        });
     }
 }
 
-/// Waits here, where nothing can be awaited; not outside of a runtime.
-fn wait_for<T>(what: impl Future<Output = T>) -> Option<T> {
-    let runtime = Handle::try_current().ok()?;
-    Some(block_in_place(|| runtime.block_on(what)))
+/// Waits here, where nothing can be awaited; not outside of a runtime. In simulated time nobody can be
+/// waited for, and the process takes a moment to be gone.
+fn wait_for(what: impl Future<Output = ()> + Send + 'static) {
+    let Ok(runtime) = Handle::try_current() else { return };
+    if runtime.runtime_flavor() == RuntimeFlavor::CurrentThread {
+        drop(runtime.spawn(what));
+    } else {
+        block_in_place(|| runtime.block_on(what));
+    }
 }
 
 async fn set_inactive(environment: &Environment) -> Result<(), RequestError> {
