@@ -157,7 +157,9 @@ impl Turn<'_> {
         let workloads = of.workloads_of(self.view, namespace(ancestor), name(ancestor));
         let latest = workloads
             .filter(|it| !is_finished(it))
-            .max_by_key(|it| text(it, "/metadata/creationTimestamp").to_owned());
+            // Of two that were made in the same second, the real Kueue takes either (measured): here it
+            // is the one that is admitted.
+            .max_by_key(|it| (text(it, "/metadata/creationTimestamp").to_owned(), is_admitted(it)));
         if latest.is_some_and(is_admitted) {
             return Plan::nothing();
         }
