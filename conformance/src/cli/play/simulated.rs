@@ -32,6 +32,7 @@ impl Player for InSimulation<'_> {
         let seed = self.seed.wrapping_add(nth);
         // What a thread keeps for itself, such as how it draws keys of maps, is the same for each.
         let thread = std::thread::Builder::new().name("simulation".to_owned()).spawn(move || {
+            dispatch_determinism::fix(seed);
             // Nobody waits for it any more when the run is given up.
             let _ = tell_ended.send(simulate(&own_item, &own_play, seed, interrupts, tell));
         });
