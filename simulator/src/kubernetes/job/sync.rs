@@ -122,6 +122,15 @@ impl<'a> Sync<'a> {
             && (!is_indexed(self.job) || known)
     }
 
+    /// The indexes that have succeeded, by the status and by pods that are still tracked: the status
+    /// that lists them may not have been seen yet (`calculateSucceededIndexes`).
+    fn succeeded_indexes(&self) -> BTreeSet<i64> {
+        let end = self.completions().unwrap_or_default();
+        let ended = self.pods.iter().filter(|it| phase(it) == "Succeeded" && is_tracked(it));
+        let indexes = ended.filter_map(|it| index(it)).filter(|it| *it < end);
+        self.status.completed_indexes.iter().copied().chain(indexes).collect()
+    }
+
     fn completions(&self) -> Option<i64> {
         number(self.job, "/spec/completions")
     }
@@ -154,9 +163,7 @@ impl<'a> Sync<'a> {
             self.status.failed + number_of(failed.len() + self.status.uncounted_failed.len());
         self.backoff = self.backoff.with(&succeeded, &failed);
         if is_indexed(job) {
-            let indexes: BTreeSet<i64> = succeeded.iter().filter_map(|it| index(it)).collect();
-            let all = self.status.completed_indexes.union(&indexes);
-            self.succeeded = number_of(all.count());
+            self.succeeded = number_of(self.succeeded_indexes().len());
         }
         self.status.active = number_of(self.active.len());
         self.status.ready = number_of(self.active.iter().filter(|it| is_ready(it)).count());

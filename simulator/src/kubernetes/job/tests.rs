@@ -169,6 +169,22 @@ fn a_pod_of_an_earlier_template_that_comes_late_is_taken_for_one_of_this() {
 }
 
 #[test]
+fn an_index_that_has_succeeded_is_not_made_again_before_its_count_is_seen() {
+    let running = job(false);
+    let key = Key::of(&running);
+    let view = view(&[(JOB, running), (POD, pod(0, "Succeeded")), (POD, pod(1, "Running"))]);
+    let mut jobs = Jobs::default();
+    let plan = jobs.reconcile(&view, &key, at(0));
+    assert_eq!(verbs(&plan), ["update jobs/status", "patch pods"]);
+    for planned in &plan.requests {
+        jobs.answered(&key, &planned.request, &Ok(Value::Null));
+    }
+    let again = verbs(&jobs.reconcile(&view, &key, at(1)));
+    assert!(!again.contains(&"create pods".to_owned()), "{again:?}");
+    assert!(!again.contains(&"patch pods".to_owned()), "{again:?}");
+}
+
+#[test]
 fn the_deadline_counts_from_the_start() {
     let mut late = job(false);
     late["spec"]["activeDeadlineSeconds"] = 5.into();

@@ -67,9 +67,7 @@ fn first_pending(sync: &Sync<'_>, count: i64) -> Vec<i64> {
     let going = sync.pods.iter().filter(|it| replaces_failed_alone(sync.job) && is_going(it));
     let taken = sync.active.iter().chain(going).filter_map(|it| index(it));
     let mut taken: BTreeSet<i64> = taken.collect();
-    taken.extend(&sync.status.completed_indexes);
-    let ended = sync.pods.iter().filter(|it| super::phase(it) == "Succeeded");
-    taken.extend(ended.filter(|it| sync.is_countable(it)).filter_map(|it| index(it)));
+    taken.extend(sync.succeeded_indexes());
     let all = 0..sync.completions().unwrap_or_default();
     let free = all.filter(|it| !taken.contains(it));
     free.take(usize::try_from(count).unwrap_or_default()).collect()
