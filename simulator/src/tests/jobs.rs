@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::cluster::{Cluster, admission, new_train_job, pass, patches};
 use crate::api::{Delete, Propagation, Request, Verb};
 use crate::component::Component;
-use crate::object::{condition, is, is_terminating, is_true, items, text};
+use crate::object::{condition, is, is_terminating, is_true, items, name, text, uid};
 use crate::resource::{
     JOB, JOB_SET, NAMESPACE, POD, SERVICE, SERVICE_ACCOUNT, TRAIN_JOB, TRAINING_RUNTIME,
 };
@@ -121,7 +121,7 @@ async fn a_train_job_that_goes_in_the_foreground_gets_a_new_job_set_again_and_ag
     let mut kept = new_train_job(false);
     kept["metadata"]["finalizers"] = json!(["x.y/keep"]);
     cluster.make(TRAIN_JOB, kept).await;
-    cluster.running(2).await;
+    let pods = cluster.running(2).await;
     let first = cluster.get(JOB_SET, "a").await.unwrap();
     cluster.delete(TRAIN_JOB, "a", Propagation::Foreground).await;
     let made_anew = async || {
@@ -133,8 +133,8 @@ async fn a_train_job_that_goes_in_the_foreground_gets_a_new_job_set_again_and_ag
     };
     cluster.until("another JobSet", made_anew).await;
     assert!(is_terminating(&cluster.train_job().await));
-    let again = cluster.running(2).await;
-    assert!(again.iter().all(|it| admission(it) == "1"));
+    let another = |pod: &Value| admission(pod) == "1" && !pods.iter().any(|it| uid(it) == uid(pod));
+    cluster.until_any(POD, another).await;
     cluster.delete(TRAIN_JOB, "a", Propagation::Background).await;
     cluster.patch(TRAIN_JOB, "a", json!({"metadata": {"finalizers": null}})).await;
     cluster.until("the end", async || gone(&cluster).await).await;
@@ -176,7 +176,7 @@ async fn a_namespace_that_is_deleted_is_emptied_and_goes() {
     let cluster = Cluster::new(8).await;
     cluster.make(TRAIN_JOB, new_train_job(false)).await;
     cluster.running(2).await;
-    assert!(cluster.get(SERVICE_ACCOUNT, "default").await.is_some());
+    cluster.until_any(SERVICE_ACCOUNT, |it| name(it) == "default").await;
     let mut request = Request::get(NAMESPACE, "", "n");
     request.verb = Verb::Delete(Delete::default());
     cluster.client.request(&request).await.unwrap();

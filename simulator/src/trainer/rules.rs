@@ -30,6 +30,21 @@ const IMMUTABLE_IN_PODS: [&str; 6] = [
 const LONGEST_NAME: usize = 63;
 const MOST_PATCHES: usize = 16;
 
+/// The types of fields.
+const TYPES: [(&str, &str); 11] = [
+    ("spec", "object"),
+    ("spec.runtimeRef", "object"),
+    ("spec.initializer", "object"),
+    ("spec.trainer", "object"),
+    ("spec.trainer.env", "array"),
+    ("spec.trainer.numNodes", "integer"),
+    ("spec.trainer.resourcesPerNode", "object"),
+    ("spec.runtimePatches", "array"),
+    ("spec.suspend", "boolean"),
+    ("spec.activeDeadlineSeconds", "integer"),
+    ("spec.managedBy", "string"),
+];
+
 /// The rules of `TrainJob`s.
 pub(super) struct TrainJobRules;
 
@@ -52,6 +67,7 @@ impl Webhook for TrainJobRules {
         object: &mut Value,
         _stored: &dyn Lookup,
     ) -> Result<(), Denied> {
+        crate::api::invalid(wrong_types(object))?;
         default_to(object, &["spec", "suspend"], false);
         default_to(object, &["spec", "managedBy"], MANAGERS[0]);
         if object["spec"]["runtimeRef"].is_object() {
@@ -78,6 +94,40 @@ impl Webhook for TrainJobRules {
         }
         crate::api::invalid(wrong)
     }
+}
+
+/// What is of another type than the schema says.
+fn wrong_types(object: &Value) -> Vec<String> {
+    let wrong = |path: &str, value: &Value, type_: &str| {
+        let is = match type_ {
+            "object" => value.is_object(),
+            "array" => value.is_array(),
+            "boolean" => value.is_boolean(),
+            "string" => value.is_string(),
+            _ => value.is_i64(),
+        };
+        let found = match value {
+            Value::Object(_) => "object",
+            Value::Array(_) => "array",
+            Value::Bool(_) => "boolean",
+            Value::Number(_) => "number",
+            _ => "string",
+        };
+        (!is && !value.is_null()).then(|| {
+            format!(
+                "{path}: Invalid value: \"{found}\": {path} in body must be of type {type_}: \
+                 \"{found}\""
+            )
+        })
+    };
+    let fields = TYPES.iter().filter_map(|(path, type_)| {
+        let value = object.pointer(&format!("/{}", path.replace('.', "/")))?;
+        wrong(path, value, type_)
+    });
+    let patches = items(object, "/spec/runtimePatches").iter().enumerate();
+    let patches = patches
+        .filter_map(|(at, patch)| wrong(&format!("spec.runtimePatches[{at}]"), patch, "object"));
+    fields.chain(patches).collect()
 }
 
 fn wrong_in(object: &Value) -> Vec<String> {

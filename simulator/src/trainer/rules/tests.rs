@@ -76,3 +76,16 @@ fn containers_of_a_patch_may_not_change_once_they_are_set() {
     assert_eq!(refused(Some(&train_job()), &patched("a")), None);
     assert!(refused(Some(&patched("a")), &patched("b")).unwrap().ends_with("field is immutable"));
 }
+
+#[rstest]
+#[case("/spec/trainer", json!("x"))]
+#[case("/spec/suspend", json!("true"))]
+#[case("/spec/runtimePatches", json!(["x"]))]
+fn what_is_of_another_type_is_refused(#[case] pointer: &str, #[case] value: Value) {
+    let mut job = train_job();
+    job["spec"]["runtimePatches"] = json!([]);
+    *job.pointer_mut(pointer).unwrap() = value;
+    let review = review(TRAIN_JOB, Operation::Create, None);
+    let answer = TrainJobRules.mutate(&review, &mut job, &Stored::default());
+    assert!(matches!(answer, Err(Denied::Invalid(why)) if why.contains("must be of type")));
+}
