@@ -1,5 +1,6 @@
 //! The conformance suite of dispatch on Kubernetes.
 
+mod bell;
 pub mod cli;
 pub mod cluster;
 pub mod exit_code;

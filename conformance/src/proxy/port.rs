@@ -1,6 +1,7 @@
 //! The listener of one subject.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -14,7 +15,6 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
@@ -25,8 +25,9 @@ use super::answer::{Answer, Lost};
 use super::fault::Signal;
 use super::log::{Log, Signals};
 use super::passage;
-use super::tap::{Changes, Scope, Tap, TapState};
+use super::tap::{Scope, Tap, TapState};
 use super::upstream::Pool;
+use crate::bell::{Bell, Listener};
 use crate::history::Subject;
 
 /// How many streams a subject may have open on one HTTP/2 connection, those of held requests among
@@ -184,15 +185,12 @@ impl Side {
 }
 
 /// The taps of a port.
+#[derive(Default)]
 pub(super) struct Taps {
     list: Mutex<Vec<Arc<TapState>>>,
-    changes: Changes,
-}
-
-impl Default for Taps {
-    fn default() -> Self {
-        Self { list: Mutex::default(), changes: watch::Sender::new(0) }
-    }
+    /// The number of the list, which changes with it.
+    number: AtomicU64,
+    changes: Bell,
 }
 
 impl Taps {
@@ -201,19 +199,29 @@ impl Taps {
         self.lock().clone()
     }
 
-    /// Told of every change of taps and faults; the number changes with the list of taps.
-    pub(super) fn changes(&self) -> watch::Receiver<u64> {
-        self.changes.subscribe()
+    /// Rung at every change of taps and faults.
+    pub(super) fn changes(&self) -> Listener {
+        self.changes.listen()
+    }
+
+    /// The number of the list, which changes with it.
+    pub(super) fn number(&self) -> u64 {
+        self.number.load(Ordering::Acquire)
     }
 
     pub(super) fn remove(&self, tap: &Arc<TapState>) {
         self.lock().retain(|other| !Arc::ptr_eq(other, tap));
-        self.changes.send_modify(|number| *number += 1);
+        self.changed();
     }
 
     fn add(&self, tap: Arc<TapState>) {
         self.lock().push(tap);
-        self.changes.send_modify(|number| *number += 1);
+        self.changed();
+    }
+
+    fn changed(&self) {
+        self.number.fetch_add(1, Ordering::AcqRel);
+        self.changes.ring();
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Arc<TapState>>> {

@@ -3,12 +3,11 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use tokio::sync::watch;
-
 use super::fault::Fault;
 use super::log::Log;
 use super::port::Taps;
 use super::table::{Arrival, FaultId, Met, Orders, Reach, Table};
+use crate::bell::Bell;
 use crate::history::{Asks, FaultChange, FaultChanged, Request, What};
 
 /// Which requests of a subject a tap is for.
@@ -114,21 +113,18 @@ impl Placed {
     }
 }
 
-/// Told of everything that may let a request or a watch go on. The number is that of the list of
-/// taps.
-pub(super) type Changes = watch::Sender<u64>;
-
 /// What a tap is made of.
 pub(super) struct TapState {
     pub(super) scope: Scope,
     log: Arc<dyn Log>,
     table: Mutex<Table>,
-    changes: Changes,
+    /// Rung at everything that may let a request or a watch go on.
+    changes: Bell,
     is_over: AtomicBool,
 }
 
 impl TapState {
-    pub(super) fn new(scope: Scope, log: Arc<dyn Log>, changes: Changes) -> Self {
+    pub(super) fn new(scope: Scope, log: Arc<dyn Log>, changes: Bell) -> Self {
         Self { scope, log, table: Mutex::default(), changes, is_over: AtomicBool::new(false) }
     }
 
@@ -162,15 +158,14 @@ impl TapState {
     /// A request arrives; see [`Table::arrive`]. Gives the faults that it meets, when it is not
     /// kept waiting any longer, and whether it was. A watch is to be [`TapState::closed`].
     pub(super) async fn arrive(&self, request: &Request, asks: &Asks) -> (Vec<Met>, bool) {
-        let mut changes = self.changes.subscribe();
+        let mut changes = self.changes.listen();
         let mut waited = false;
         loop {
             if let Arrival::Goes(met) = self.try_arrive(request, asks) {
                 return (met, waited);
             }
             waited = true;
-            // The sender lives in this tap.
-            let _ = changes.changed().await;
+            changes.rung().await;
         }
     }
 
@@ -216,8 +211,10 @@ impl TapState {
 
     /// Returns when a fault is no longer in place.
     pub(super) async fn released(&self, fault: FaultId) {
-        let mut changes = self.changes.subscribe();
-        while self.holds(fault) && changes.changed().await.is_ok() {}
+        let mut changes = self.changes.listen();
+        while self.holds(fault) {
+            changes.rung().await;
+        }
     }
 
     /// Whether the tap is gone.
@@ -226,7 +223,7 @@ impl TapState {
     }
 
     fn announce(&self) {
-        self.changes.send_modify(|_| ());
+        self.changes.ring();
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {

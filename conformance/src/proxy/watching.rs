@@ -77,7 +77,8 @@ impl Watching {
         let mut changes = self.side.taps.changes();
         let mut over = None;
         loop {
-            let list = *changes.borrow_and_update();
+            changes.catch_up();
+            let list = self.side.taps.number();
             let Orders { silence, end } = self.orders(list);
             let passed = self.lines.free(&silence);
             if self.give(passed, pieces).await.is_err() {
@@ -96,12 +97,12 @@ impl Watching {
             tokio::select! {
                 biased;
                 () = pieces.closed() => return Ending::GivenUp,
-                _ = changes.changed() => {}
+                () = changes.rung() => {}
                 frame = body.frame(), if over.is_none() => match frame {
                     None => over = Some(Ending::Answered),
                     Some(Err(_)) => over = Some(Ending::Unreachable),
                     Some(Ok(frame)) => if let Ok(data) = frame.into_data() {
-                        let list = *changes.borrow();
+                        let list = self.side.taps.number();
                         let Orders { silence, .. } = self.orders(list);
                         let passed = self.lines.take(data, &silence);
                         if self.give(passed, pieces).await.is_err() {

@@ -7,21 +7,21 @@
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use dispatch_contract::{Clock, Entropy};
-use futures::future::{BoxFuture, pending};
+use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, stream};
 use http::header::{AUTHORIZATION, HeaderValue};
 use http_body::{Body, Frame};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, BodyStream, StreamBody};
 use kube::Client;
-use tokio::sync::watch;
 use tower::Service;
 
+use crate::bell::Bell;
 use crate::history::Subject;
 use crate::proxy::{Lost, PortService};
 
@@ -63,7 +63,10 @@ impl Ways {
 
 /// Whether anything gets through to a subject, and from it.
 #[derive(Clone, Debug)]
-pub(super) struct Gate(watch::Sender<State>);
+pub(super) struct Gate {
+    state: Arc<Mutex<State>>,
+    changes: Bell,
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -74,7 +77,7 @@ enum State {
 
 impl Gate {
     pub(super) fn new() -> Self {
-        Self(watch::Sender::new(State::Open))
+        Self { state: Arc::new(Mutex::new(State::Open)), changes: Bell::default() }
     }
 
     /// Lets nothing through until it is opened.
@@ -89,32 +92,37 @@ impl Gate {
 
     /// Never lets anything through again.
     pub(super) fn end(&self) {
-        self.0.send_replace(State::Gone);
+        self.set(State::Gone);
     }
 
     fn set(&self, state: State) {
-        self.0.send_if_modified(|now| {
-            let changes = *now != State::Gone && *now != state;
-            if changes {
-                *now = state;
-            }
-            changes
-        });
+        let mut now = self.lock();
+        if *now != State::Gone {
+            *now = state;
+        }
+        drop(now);
+        self.changes.ring();
     }
 
     /// Returns when something can get through.
     async fn passed(&self) {
-        let mut state = self.0.subscribe();
-        // The sender lives here.
-        let _ = state.wait_for(|state| *state != State::Closed).await;
-        if *self.0.borrow() == State::Gone {
-            pending::<()>().await;
-        }
+        self.until(State::Open).await;
     }
 
     /// Returns when the subject is gone.
     pub(super) async fn ended(&self) {
-        let _ = self.0.subscribe().wait_for(|state| *state == State::Gone).await;
+        self.until(State::Gone).await;
+    }
+
+    async fn until(&self, state: State) {
+        let mut changes = self.changes.listen();
+        while *self.lock() != state {
+            changes.rung().await;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

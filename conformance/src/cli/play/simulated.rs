@@ -33,6 +33,7 @@ impl Player for InSimulation<'_> {
         // What a thread keeps for itself, such as how it draws keys of maps, is the same for each.
         let thread = std::thread::Builder::new().name("simulation".to_owned()).spawn(move || {
             dispatch_determinism::fix(seed);
+            fastrand::seed(seed);
             // Nobody waits for it any more when the run is given up.
             let _ = tell_ended.send(simulate(&own_item, &own_play, seed, interrupts, tell));
         });
