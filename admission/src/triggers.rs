@@ -27,7 +27,7 @@ use kube::runtime::reflector::store::Writer;
 use kube::runtime::reflector::{ObjectRef, Store, store};
 use kube::runtime::utils::Backoff;
 use kube::runtime::watcher::{self, Event, watcher};
-use kube::{Api, Client, Resource};
+use kube::{Api, Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
@@ -266,9 +266,10 @@ impl Watches {
     {
         let kept = kept.clone();
         let all = move |()| {
-            let requests: Vec<_> =
-                kept.state().iter().map(|object| Ok(request(&**object))).collect();
-            stream::iter(requests)
+            let mut objects = kept.state();
+            // The store gives them in the order of their hashes.
+            objects.sort_by_key(|object| (object.namespace(), object.name_any()));
+            stream::iter(objects.into_iter().map(|object| Ok(request(&*object))))
         };
         self.everything.asked().flat_map(all).boxed()
     }
