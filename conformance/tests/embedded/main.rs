@@ -1,0 +1,99 @@
+//! Runs on the embedded cluster, as people start them.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tempfile::TempDir;
+
+/// Scenarios that between them have everything that could leave something to chance: several replicas,
+/// watches that end, retries, requests that are slow at random, and cases.
+const FILTER: [&str; 6] = [
+    "readmission/two-replicas",
+    "readmission/watches-cut-and-expired",
+    "readmission/frozen-at-each-request",
+    "calls/answered-500",
+    "executions/slow-controllers",
+    "preflight/gate-leak",
+];
+
+/// Runs scenarios; gives their histories, by their places in the report.
+fn histories(arguments: &[&str]) -> BTreeMap<PathBuf, Vec<u8>> {
+    let report = TempDir::new().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_dispatch-conformance"))
+        .arg("run")
+        .args(arguments)
+        .arg("--report")
+        .arg(report.path())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{arguments:?}: {text}");
+    let mut found = BTreeMap::new();
+    collect(report.path(), report.path(), &mut found);
+    found
+}
+
+fn collect(root: &Path, folder: &Path, found: &mut BTreeMap<PathBuf, Vec<u8>>) {
+    for entry in fs_err::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            collect(root, &path, found);
+        } else if path.ends_with("history.ndjson") {
+            let place = path.strip_prefix(root).unwrap().to_owned();
+            found.insert(place, fs_err::read(&path).unwrap());
+        }
+    }
+}
+
+/// The first line that differs, for people.
+fn first_difference(one: &[u8], other: &[u8]) -> String {
+    let lines = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (one, other) = (lines(one), lines(other));
+    let mut pairs = one.lines().zip(other.lines());
+    let differs = pairs.find(|(one, other)| one != other);
+    differs.map_or("one is longer".to_owned(), |(one, other)| format!("{one}\n{other}"))
+}
+
+fn assert_same(all: &BTreeMap<PathBuf, Vec<u8>>, some: &BTreeMap<PathBuf, Vec<u8>>) {
+    assert!(!some.is_empty());
+    for (place, history) in some {
+        let other = all.get(place).unwrap_or_else(|| panic!("no {}", place.display()));
+        let difference = || first_difference(history, other);
+        assert!(history == other, "{}: {}", place.display(), difference());
+    }
+}
+
+#[test]
+fn one_seed_gives_one_history_in_every_process_alone_and_beside_others() {
+    if !dispatch_determinism::AVAILABLE {
+        return;
+    }
+    let together = histories(&FILTER);
+    assert_same(&together, &histories(&FILTER));
+    for alone in FILTER {
+        assert_same(&together, &histories(&["--parallel", "1", alone]));
+    }
+}
+
+#[test]
+fn another_seed_gives_another_history_and_the_same_verdict() {
+    let scenario = "readmission/two-replicas";
+    let [one, other] = ["1", "2"].map(|seed| histories(&["--seed", seed, scenario]));
+    assert_ne!(one, other);
+}
+
+#[test]
+fn a_repetition_has_the_next_seed() {
+    let scenario = "start-gate/first-execution";
+    let repeated = histories(&["--seed", "6", "--repeat", "2", scenario]);
+    let [sixth, seventh] = ["6", "7"].map(|seed| histories(&["--seed", seed, scenario]));
+    let of = |nth: &str| {
+        let found = repeated.iter().find(|(place, _)| place.starts_with(nth));
+        found.map(|(_, history)| history).unwrap()
+    };
+    assert_eq!(Some(of("0001")), sixth.values().next());
+    assert_eq!(Some(of("0002")), seventh.values().next());
+}
