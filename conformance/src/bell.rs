@@ -68,15 +68,20 @@ mod tests {
     #[tokio::test]
     async fn those_who_wait_are_told_in_the_order_in_which_they_came() {
         let (bell, told) = (Bell::default(), Arc::new(Mutex::new(Vec::new())));
+        let waiting = Arc::new(AtomicU64::new(0));
         let mut tasks = Vec::new();
         for number in 0..100 {
             let (mut listener, told) = (bell.listen(), Arc::clone(&told));
+            let waiting = Arc::clone(&waiting);
             tasks.push(tokio::spawn(async move {
+                waiting.fetch_add(1, Ordering::AcqRel);
                 listener.rung().await;
                 told.lock().unwrap().push(number);
             }));
         }
-        tokio::task::yield_now().await;
+        while waiting.load(Ordering::Acquire) < 100 {
+            tokio::task::yield_now().await;
+        }
         bell.ring();
         for task in tasks {
             task.await.unwrap();
