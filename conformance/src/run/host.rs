@@ -17,7 +17,7 @@ use crate::subject::Surroundings;
 /// A cluster that scenarios are played on. The engine makes namespaces, queues and nodes of its own
 /// in it and touches nothing else, Kueue's feature gates excepted where a scenario says so.
 pub trait Host: Send + Sync {
-    /// What kind of cluster it is: `local`, `kind`, `existing`.
+    /// What kind of cluster it is: `simulated`, `local`, `kind`, `existing`.
     fn kind(&self) -> &'static str;
 
     /// The version of each component, by its name.
