@@ -41,6 +41,8 @@ pub struct RunReport {
     pub cluster: String,
     /// The broken subject that stood in for the reference, by its name.
     pub mutant: Option<String>,
+    /// What else `run` was given that decides what is played, and how: words of its command line.
+    pub options: Vec<String>,
     /// Why the run is no claim to conformance, whatever its verdicts: one reason each.
     pub no_claim: Vec<String>,
     /// The scenarios, and their cases, in the order of the scenarios' ids.
@@ -64,6 +66,8 @@ pub struct ScenarioReport {
     pub case: Option<String>,
     /// Which repetition it is and of how many, where it was repeated.
     pub repetition: Option<(u32, u32)>,
+    /// What everything came of in it that was left to chance, where one number says it.
+    pub seed: Option<u64>,
     /// How long it took.
     pub took: Duration,
     /// Its history, where one was written.
@@ -97,6 +101,7 @@ impl ScenarioReport {
             title: scenario.title.clone(),
             case: case.map(str::to_owned),
             repetition: None,
+            seed: None,
             took: Duration::ZERO,
             history: None,
             left_behind: Vec::new(),

@@ -225,5 +225,6 @@ fn begin(scenario: &Scenario, host: &dyn Host, settings: &Settings, names: &Name
         objects: objects.map(|(kind, name)| (kind.to_owned(), name)).into(),
         feature_gates: scenario.given.kueue_feature_gates.clone(),
         mutant: settings.subjects.mutant.clone(),
+        seed: host.seed(),
     }
 }

@@ -100,6 +100,7 @@ fn judged(scenario: &Scenario, begin: &Begin, history: &History, file: PathBuf) 
     let report = ScenarioReport {
         took,
         history: Some(file),
+        seed: begin.seed,
         result,
         ..ScenarioReport::begun(scenario, begin.case.as_deref())
     };
@@ -107,6 +108,7 @@ fn judged(scenario: &Scenario, begin: &Begin, history: &History, file: PathBuf) 
         run: begin.run.clone(),
         cluster: begin.cluster.clone(),
         mutant: begin.mutant.clone(),
+        options: Vec::new(),
         no_claim: vec!["a stored history was judged".to_owned()],
         scenarios: vec![report],
         not_played: 0,

@@ -3,7 +3,8 @@
 use super::terminal::{Lines, complain, print, say, seconds};
 use crate::cluster::ClusterError;
 use crate::cluster::local::{
-    self, Down, FeatureGate, FeatureGates, Options, Phase, Places, State, unsupervised_within,
+    self, DEFAULT_NAME, Down, FeatureGate, FeatureGates, Options, Phase, Places, State,
+    unsupervised_within,
 };
 use crate::exit_code::ExitCode;
 use clap::{Args, Subcommand, ValueEnum};
@@ -39,7 +40,7 @@ pub(super) enum Kind {
 #[derive(Debug, Args)]
 struct Named {
     /// The cluster's name. Several can run at once.
-    #[arg(long, default_value = "default")]
+    #[arg(long, default_value = DEFAULT_NAME)]
     name: String,
 }
 

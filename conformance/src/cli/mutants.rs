@@ -175,6 +175,7 @@ impl Console {
                 run: asked.run.clone(),
                 cluster: ground.kind().to_owned(),
                 mutant: subject.map(|mutant| mutant.name.to_owned()),
+                options: asked.place.options(),
                 no_claim: Vec::new(),
                 scenarios: Vec::new(),
                 not_played: 0,

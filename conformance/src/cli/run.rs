@@ -52,6 +52,7 @@ struct Asked {
     filter: Vec<String>,
     results: PathBuf,
     mutant: Option<String>,
+    options: Vec<String>,
     no_claim: Vec<String>,
     at_once: usize,
     repeat: u32,
@@ -90,6 +91,7 @@ pub(super) async fn run(arguments: Arguments) -> ExitCode {
 
 /// Everything that can be refused before a cluster is touched.
 fn ask(arguments: Arguments) -> Result<Asked, ExitCode> {
+    let options = options(&arguments);
     let source = Source::of(arguments.scenarios);
     let all = scenarios::load(&source)?;
     if let Some(why) = scenarios::none_matches(&all, &arguments.filter) {
@@ -125,10 +127,23 @@ fn ask(arguments: Arguments) -> Result<Asked, ExitCode> {
         filter: arguments.filter,
         results,
         mutant: arguments.mutant,
+        options,
         no_claim,
         repeat: arguments.repeat,
         time_scale: arguments.time_scale,
     })
+}
+
+/// With what a scenario is played again, besides the kind of cluster, the subject and the seed.
+fn options(arguments: &Arguments) -> Vec<String> {
+    let mut options = arguments.place.options();
+    if let Some(folder) = &arguments.scenarios {
+        options.extend(["--scenarios".to_owned(), folder.display().to_string()]);
+    }
+    if arguments.time_scale > 1 {
+        options.extend(["--time-scale".to_owned(), arguments.time_scale.to_string()]);
+    }
+    options
 }
 
 /// Every scenario, in the order of their ids, and all of that as often as was asked for.
@@ -174,6 +189,7 @@ fn report_of(asked: &Asked, ground: &Ground) -> RunReport {
         run: asked.run.clone(),
         cluster: ground.kind().to_owned(),
         mutant: asked.mutant.clone(),
+        options: asked.options.clone(),
         no_claim: asked.no_claim.clone(),
         scenarios: Vec::new(),
         not_played: 0,

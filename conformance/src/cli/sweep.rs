@@ -7,7 +7,7 @@ use kube::Client;
 use super::cluster::Kind;
 use super::terminal::{Lines, chain, complain, print, say};
 use crate::cluster::ClusterError;
-use crate::cluster::local::{self, Claims, Options};
+use crate::cluster::local::{self, Claims, DEFAULT_NAME, Options};
 use crate::exit_code::ExitCode;
 use crate::run::{self, Names};
 
@@ -17,7 +17,7 @@ pub(super) struct Arguments {
     #[arg(long, value_enum)]
     cluster: Kind,
     /// The cluster's name.
-    #[arg(long, default_value = "default")]
+    #[arg(long, default_value = DEFAULT_NAME)]
     name: String,
 }
 

@@ -47,6 +47,9 @@ use protocol::{Request, connect, send};
 use std::time::Duration;
 use tokio::io::AsyncReadExt;
 
+/// The name of a cluster, unless another is asked for.
+pub const DEFAULT_NAME: &str = "default";
+
 /// How long the end of a cluster may take before its supervisor is killed; its children then die
 /// with it.
 const END_LIMIT: Duration = Duration::from_secs(15);

@@ -18,6 +18,9 @@ use ulid::Ulid;
 use crate::history::Role;
 use crate::proxy::Embedded;
 
+/// The seed, unless another is asked for.
+pub const DEFAULT_SEED: u64 = 0;
+
 /// When every simulation begins.
 const EPOCH: Timestamp = Timestamp::constant(1_767_225_600, 0);
 
@@ -27,6 +30,7 @@ const VERSIONS: [(&str, &str); 4] =
 
 /// An embedded cluster that runs until it is dropped.
 pub struct Simulated {
+    seed: u64,
     cluster: Arc<Cluster>,
     clock: Arc<SimulatedClock>,
     entropy: Arc<SeededEntropy>,
@@ -39,7 +43,12 @@ impl Simulated {
         let entropy = SeededEntropy(Mutex::new(fastrand::Rng::with_seed(seed ^ 0x5eed)));
         let now = Arc::clone(&clock);
         let cluster = Arc::new(Cluster::start(seed, Arc::new(move || now.now())));
-        Self { cluster, clock, entropy: Arc::new(entropy) }
+        Self { seed, cluster, clock, entropy: Arc::new(entropy) }
+    }
+
+    /// What everything that is left to chance comes of.
+    pub fn seed(&self) -> u64 {
+        self.seed
     }
 
     /// The cluster itself.

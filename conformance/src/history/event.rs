@@ -118,6 +118,9 @@ pub struct Begin {
     /// Mutant that is run in place of the reference, by its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mutant: Option<String>,
+    /// What everything came of that was left to chance; `None` where that cannot be said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
 }
 
 /// How dispatch opens its objects.

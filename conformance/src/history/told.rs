@@ -61,6 +61,7 @@ fn begin(mode: Mode) -> Begin {
         objects: BTreeMap::new(),
         feature_gates: BTreeMap::new(),
         mutant: None,
+        seed: None,
     }
 }
 

@@ -1,5 +1,6 @@
 //! What a person sees.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -7,6 +8,7 @@ use std::time::Duration;
 use dispatch_contract::rules::{Rule, Source};
 
 use super::{Entry, Failure, Judged, RunReport, ScenarioReport, ScenarioResult, plain};
+use crate::cluster::simulated::DEFAULT_SEED;
 use crate::exit_code::ExitCode;
 use crate::rules::{JUDGES, Overall};
 use crate::scenario::Scenario;
@@ -89,19 +91,36 @@ fn below(out: &mut String, run: &RunReport, report: &ScenarioReport, judged: &Ju
     if judged.overall == Overall::Pass {
         return;
     }
-    let mutant = run.mutant.as_ref().map(|name| format!(" --mutant {name}")).unwrap_or_default();
-    indented(
-        out,
-        &format!(
-            "play it again:   dispatch-conformance run --cluster {}{mutant} {}",
-            run.cluster,
-            report.full_id()
-        ),
-    );
+    indented(out, &format!("play it again:   {}", plain(&again(run, report))));
     if let Some(history) = &report.history {
         let history = plain(&history.display().to_string());
         indented(out, &format!("judge it again:  dispatch-conformance check {history}"));
     }
+}
+
+/// The command that plays it again as it was played.
+fn again(run: &RunReport, report: &ScenarioReport) -> String {
+    let mut words = vec!["dispatch-conformance", "run", "--cluster", &run.cluster];
+    if let Some(mutant) = &run.mutant {
+        words.extend(["--mutant", mutant]);
+    }
+    let seed = report.seed.filter(|seed| *seed != DEFAULT_SEED).map(|seed| seed.to_string());
+    if let Some(seed) = &seed {
+        words.extend(["--seed", seed]);
+    }
+    words.extend(run.options.iter().map(String::as_str));
+    let id = report.full_id();
+    words.push(&id);
+    words.into_iter().map(quoted).collect::<Vec<_>>().join(" ")
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> Cow<'_, str> {
+    let is_safe = |it: char| it.is_alphanumeric() || "-_./=:,@%+".contains(it);
+    if !word.is_empty() && word.chars().all(is_safe) {
+        return word.into();
+    }
+    format!("'{}'", word.replace('\'', r"'\''")).into()
 }
 
 fn show_failure(out: &mut String, failure: &Failure, with_timeline: bool) {

@@ -32,6 +32,9 @@ fn case(run: &RunReport, report: &ScenarioReport) -> TestCase {
     case.set_classname(family);
     case.set_time(report.took);
     case.add_property(("title", plain(&report.title).as_str()));
+    if let Some(seed) = report.seed {
+        case.add_property(("seed", seed.to_string().as_str()));
+    }
     if let Some(history) = &report.history {
         case.add_property(("history", plain(&history.display().to_string()).as_str()));
     }

@@ -72,6 +72,8 @@ struct Played {
     scenario: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     case: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seed: Option<u64>,
     found: &'static str,
     /// The rules that it broke, the likely cause first.
     broken: Vec<String>,
@@ -137,6 +139,7 @@ fn played(report: &ScenarioReport, folder: &Path) -> Played {
     Played {
         scenario: report.id.clone(),
         case: report.case.clone(),
+        seed: report.seed,
         found: found(report),
         broken: broken(report),
         seconds: seconds(report.took),

@@ -76,6 +76,7 @@ fn failed() -> ScenarioReport {
 fn whole() -> RunReport {
     let mut repeated = report("readmission/foreign-workload", inconclusive());
     repeated.repetition = Some((2, 20));
+    repeated.seed = Some(1);
     let mut left = report("preflight/gate-leak", not_judged(ExitCode::Environment));
     left.history = None;
     left.left_behind = vec!["namespace dispatch-01k0-4: it has finalizers".to_owned()];
@@ -103,6 +104,31 @@ fn a_run_on_the_console() {
     }
     out.push_str(&summary(&run));
     assert_snapshot!(out);
+}
+
+#[rstest]
+#[case::as_ever(None, None, &[], "--cluster local a/b")]
+#[case::of_the_default_seed(None, Some(0), &[], "--cluster local a/b")]
+#[case::of_another_seed(None, Some(7), &[], "--cluster local --seed 7 a/b")]
+#[case::with_all(
+    Some("deaf-to-eviction"),
+    Some(7),
+    &["--scenarios", "my own"],
+    "--cluster local --mutant deaf-to-eviction --seed 7 --scenarios 'my own' a/b"
+)]
+fn what_failed_says_how_it_is_played_again(
+    #[case] mutant: Option<&str>,
+    #[case] seed: Option<u64>,
+    #[case] options: &[&str],
+    #[case] expected: &str,
+) {
+    let mut run = run(Vec::new());
+    run.mutant = mutant.map(str::to_owned);
+    run.options = options.iter().map(|&word| word.to_owned()).collect();
+    let out = scenario(&run, &ScenarioReport { seed, ..report("a/b", broken(&["RG-01"])) });
+    let again = out.lines().find(|line| line.contains("play it again")).unwrap();
+    let expected = format!("play it again:   dispatch-conformance run {expected}");
+    assert_eq!(again.trim(), expected);
 }
 
 #[test]

@@ -46,6 +46,11 @@ pub trait Host: Send + Sync {
         Arc::new(OsEntropy)
     }
 
+    /// What everything that is left to chance comes of, where one number says it.
+    fn seed(&self) -> Option<u64> {
+        None
+    }
+
     /// Where the store's latest revision is read, by way of a namespace.
     fn revisions(&self, namespace: &str) -> Revisions {
         Revisions::new(self.client(), namespace)

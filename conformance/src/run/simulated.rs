@@ -45,6 +45,10 @@ impl Host for Simulated {
         Simulated::entropy(self)
     }
 
+    fn seed(&self) -> Option<u64> {
+        Some(Simulated::seed(self))
+    }
+
     fn revisions(&self, _: &str) -> Revisions {
         let cluster = Arc::clone(self.cluster());
         Revisions::of_store(Arc::new(move || cluster.revision()))

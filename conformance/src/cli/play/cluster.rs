@@ -9,8 +9,8 @@ use super::one::OnCluster;
 use super::simulated::InSimulation;
 use super::{Player, at_once};
 use crate::cli::terminal::{Lines, chain, complain, say, settle, transient};
-use crate::cluster::local::{Options, Ownership, Running, take_up_or_start};
-use crate::cluster::simulated::Simulated;
+use crate::cluster::local::{DEFAULT_NAME, Options, Ownership, Running, take_up_or_start};
+use crate::cluster::simulated::{DEFAULT_SEED, Simulated};
 use crate::exit_code::ExitCode;
 use crate::run::{self, Host, Interruption, Interrupts, Leaving, Proxied};
 use crate::scenario::Scenario;
@@ -32,15 +32,25 @@ pub(in crate::cli) struct Where {
     cluster: Kind,
     /// Of `local`: the cluster to take up, if one of this name runs and matches; else a new one is
     /// started, and ended afterwards.
-    #[arg(long, default_value = "default")]
+    #[arg(long, default_value = DEFAULT_NAME)]
     name: String,
     /// Of `simulated`: what everything that is left to chance comes of. The same seed gives the same
     /// histories.
-    #[arg(long, default_value_t = 0, value_name = "N")]
+    #[arg(long, default_value_t = DEFAULT_SEED, value_name = "N")]
     seed: u64,
 }
 
 impl Where {
+    /// What says where, besides the kind of cluster and the seed.
+    pub(in crate::cli) fn options(&self) -> Vec<String> {
+        match self.cluster {
+            Kind::Local if self.name != DEFAULT_NAME => {
+                vec!["--name".to_owned(), self.name.clone()]
+            }
+            Kind::Local | Kind::Simulated => Vec::new(),
+        }
+    }
+
     /// How many scenarios are played there at once, unless said otherwise.
     pub(in crate::cli) fn at_once(&self, asked: Option<u8>) -> usize {
         match self.cluster {

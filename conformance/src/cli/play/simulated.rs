@@ -62,7 +62,9 @@ fn simulate(item: &Item, play: &Play, seed: u64, interrupts: Interrupts, mut tel
     // What was left behind in it is not waited for.
     runtime.shutdown_background();
     let judged = played.as_ref().ok().map(|played| judged_now(&item.scenario, &played.history));
-    ended(item, play, (played, judged), begun)
+    let mut ended = ended(item, play, (played, judged), begun);
+    ended.report.seed = Some(seed);
+    ended
 }
 
 async fn play_one(
