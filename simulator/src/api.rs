@@ -46,4 +46,4 @@ pub use request::{Apply, Body, Delete, List, Precondition, Propagation, Request,
 pub use server::{Server, Settings};
 pub use service::ApiService;
 pub use user::User;
-pub use webhook::{Denied, Lookup, Operation, Review, Webhook, invalid};
+pub use webhook::{Denied, Lookup, Operation, Review, Webhook, immutable, invalid};

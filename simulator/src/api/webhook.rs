@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::failure::Failure;
 use crate::component::Component;
-use crate::object::Object;
+use crate::object::{Object, differ};
 use crate::resource::Resource;
 
 /// A write that is looked at.
@@ -24,6 +24,18 @@ pub struct Review<'a> {
     pub dry_run: bool,
     /// The time now.
     pub now: jiff::Timestamp,
+}
+
+impl Review<'_> {
+    /// Whether one of these kinds is made or changed, be it by way of a subresource.
+    pub fn writes(&self, kinds: &[&Resource]) -> bool {
+        self.operation != Operation::Delete && kinds.contains(&self.resource)
+    }
+
+    /// The same, and not by way of a subresource.
+    pub fn writes_main(&self, kinds: &[&Resource]) -> bool {
+        self.subresource.is_none() && self.writes(kinds)
+    }
 }
 
 /// What becomes of an object.
@@ -91,6 +103,13 @@ pub trait Webhook: Send {
         let _ = (review, object, stored);
         Ok(())
     }
+}
+
+/// What is wrong with a change of fields of the spec that may not change, as the kind's own rules say
+/// it.
+pub fn immutable(old: &Object, new: &Object, fields: &[&str], why: &str) -> Vec<String> {
+    let changed = fields.iter().filter(|field| differ(old, new, &format!("/spec/{field}")));
+    changed.map(|field| format!("spec.{field}: Invalid value: {why}")).collect()
 }
 
 /// Refuses an object for what is wrong with it, if anything is, as the kind's own rules do.

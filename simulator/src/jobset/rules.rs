@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::api::{Denied, Lookup, Operation, Review, Webhook, invalid};
+use crate::api::{Denied, Lookup, Review, Webhook, immutable, invalid};
 use crate::component::Component;
 use crate::object::{default_to, differ, items};
 use crate::resource::JOB_SET;
@@ -33,7 +33,7 @@ impl Webhook for JobSetRules {
     }
 
     fn looks_at(&self, review: &Review<'_>) -> bool {
-        *review.resource == *JOB_SET && review.operation != Operation::Delete
+        review.writes(&[JOB_SET])
     }
 
     fn mutate(
@@ -57,11 +57,7 @@ impl Webhook for JobSetRules {
     ) -> Result<(), Denied> {
         let mut wrong = Vec::new();
         if let Some(old) = review.old {
-            for field in IMMUTABLE {
-                if differ(old, object, &format!("/spec/{field}")) {
-                    wrong.push(format!("spec.{field}: Invalid value: Value is immutable"));
-                }
-            }
+            wrong.extend(immutable(old, object, &IMMUTABLE, "Value is immutable"));
             for job in items(object, "/spec/replicatedJobs") {
                 let before = items(old, "/spec/replicatedJobs");
                 let before = before.iter().find(|it| it["name"] == job["name"]);

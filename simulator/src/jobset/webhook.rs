@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::names::{job_name, replicas};
-use crate::api::{Denied, Failure, Lookup, Operation, Review, Webhook};
+use crate::api::{Denied, Failure, Lookup, Review, Webhook};
 use crate::component::Component;
 use crate::object::{default_to, differ, is, items, number, text};
 use crate::quantity;
@@ -21,12 +21,6 @@ const MUTABLE_WHILE_SUSPENDED: [&str; 5] = [
     "/template/spec/template/spec/schedulingGates",
 ];
 
-fn looks_at(review: &Review<'_>) -> bool {
-    *review.resource == *JOB_SET
-        && review.subresource.is_none()
-        && review.operation != Operation::Delete
-}
-
 /// Sets defaults, and writes quantities as Go does.
 pub(super) struct Defaulter;
 
@@ -40,7 +34,7 @@ impl Webhook for Defaulter {
     }
 
     fn looks_at(&self, review: &Review<'_>) -> bool {
-        looks_at(review)
+        review.writes_main(&[JOB_SET])
     }
 
     fn mutate(
@@ -89,7 +83,7 @@ impl Webhook for Validator {
     }
 
     fn looks_at(&self, review: &Review<'_>) -> bool {
-        looks_at(review)
+        review.writes_main(&[JOB_SET])
     }
 
     fn validate(

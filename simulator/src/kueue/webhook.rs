@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::features::Features;
 use super::job::Integration;
-use crate::api::{Denied, Operation, Review, Webhook};
+use crate::api::{Denied, Webhook};
 
 /// All of them, in the order in which they have their say.
 pub(super) fn all(features: &Arc<Mutex<Features>>) -> Vec<Box<dyn Webhook>> {
@@ -39,11 +39,6 @@ impl Running {
     fn features(&self) -> Features {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Whether an object is made or changed, and not its status alone.
-fn is_main_write(review: &Review<'_>) -> bool {
-    review.subresource.is_none() && review.operation != Operation::Delete
 }
 
 /// Errors about fields, as one refusal.

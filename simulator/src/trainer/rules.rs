@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::api::{Denied, Lookup, Review, Webhook};
+use crate::api::{Denied, Lookup, Review, Webhook, immutable, invalid};
 use crate::component::Component;
 use crate::object::{default_to, differ, items, name, number, text};
 use crate::resource::{CLUSTER_TRAINING_RUNTIME, TRAIN_JOB, TRAINING_RUNTIME};
@@ -58,7 +58,7 @@ impl Webhook for TrainJobRules {
     }
 
     fn looks_at(&self, review: &Review<'_>) -> bool {
-        *review.resource == *TRAIN_JOB && review.operation != crate::api::Operation::Delete
+        review.writes(&[TRAIN_JOB])
     }
 
     fn mutate(
@@ -67,7 +67,7 @@ impl Webhook for TrainJobRules {
         object: &mut Value,
         _stored: &dyn Lookup,
     ) -> Result<(), Denied> {
-        crate::api::invalid(wrong_types(object))?;
+        invalid(wrong_types(object))?;
         default_to(object, &["spec", "suspend"], false);
         default_to(object, &["spec", "managedBy"], MANAGERS[0]);
         if object["spec"]["runtimeRef"].is_object() {
@@ -85,14 +85,10 @@ impl Webhook for TrainJobRules {
     ) -> Result<(), Denied> {
         let mut wrong = wrong_in(object);
         if let Some(old) = review.old {
-            for field in IMMUTABLE {
-                if differ(old, object, &format!("/spec/{field}")) {
-                    wrong.push(format!("spec.{field}: Invalid value: field is immutable"));
-                }
-            }
+            wrong.extend(immutable(old, object, &IMMUTABLE, "field is immutable"));
             wrong.extend(changed_in_patches(old, object));
         }
-        crate::api::invalid(wrong)
+        invalid(wrong)
     }
 }
 
@@ -219,9 +215,7 @@ impl Webhook for RuntimeRules {
     }
 
     fn looks_at(&self, review: &Review<'_>) -> bool {
-        let kind = review.resource;
-        (*kind == *TRAINING_RUNTIME || *kind == *CLUSTER_TRAINING_RUNTIME)
-            && review.operation != crate::api::Operation::Delete
+        review.writes(&[TRAINING_RUNTIME, CLUSTER_TRAINING_RUNTIME])
     }
 
     fn mutate(

@@ -26,7 +26,7 @@ impl Webhook for TrainJobDefaulter {
     }
 
     fn looks_at(&self, review: &Review<'_>) -> bool {
-        looks_at_train_jobs(review)
+        review.writes_main(&[TRAIN_JOB])
     }
 
     fn mutate(
@@ -61,12 +61,6 @@ impl Webhook for TrainJobDefaulter {
     }
 }
 
-fn looks_at_train_jobs(review: &Review<'_>) -> bool {
-    *review.resource == *TRAIN_JOB
-        && review.subresource.is_none()
-        && review.operation != Operation::Delete
-}
-
 fn without_time(patch: &Value) -> Value {
     let mut patch = patch.clone();
     if let Some(fields) = patch.as_object_mut() {
@@ -88,7 +82,7 @@ impl Webhook for TrainJobValidator {
     }
 
     fn looks_at(&self, review: &Review<'_>) -> bool {
-        looks_at_train_jobs(review)
+        review.writes_main(&[TRAIN_JOB])
     }
 
     fn validate(
@@ -267,9 +261,7 @@ impl Webhook for RuntimeValidator {
     }
 
     fn looks_at(&self, review: &Review<'_>) -> bool {
-        let kind = review.resource;
-        (*kind == *TRAINING_RUNTIME || *kind == *CLUSTER_TRAINING_RUNTIME)
-            && review.operation != Operation::Delete
+        review.writes(&[TRAINING_RUNTIME, CLUSTER_TRAINING_RUNTIME])
     }
 
     fn validate(

@@ -2,6 +2,7 @@ use rstest::rstest;
 use serde_json::json;
 
 use super::*;
+use crate::api::Operation;
 use crate::testing::{Stored, review};
 
 fn job_set(suspend: bool) -> Value {

@@ -41,7 +41,7 @@ impl Webhook for JobRules {
     }
 
     fn looks_at(&self, review: &Review<'_>) -> bool {
-        *review.resource == *JOB && review.operation != Operation::Delete
+        review.writes(&[JOB])
     }
 
     fn mutate(

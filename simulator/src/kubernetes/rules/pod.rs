@@ -27,9 +27,7 @@ impl Webhook for PodRules {
 
     fn looks_at(&self, review: &Review<'_>) -> bool {
         // A binding is a create, too, and no pod.
-        *review.resource == *POD
-            && review.operation != Operation::Delete
-            && matches!(review.subresource, None | Some("status"))
+        review.writes(&[POD]) && matches!(review.subresource, None | Some("status"))
     }
 
     fn mutate(

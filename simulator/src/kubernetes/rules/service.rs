@@ -21,7 +21,7 @@ impl Webhook for ServiceRules {
     }
 
     fn looks_at(&self, review: &Review<'_>) -> bool {
-        *review.resource == *SERVICE && review.operation != Operation::Delete
+        review.writes(&[SERVICE])
     }
 
     fn mutate(

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Errors, Running, gate, is_main_write};
+use super::{Errors, Running, gate};
 use crate::api::{Denied, Failure, Lookup, Operation, Review, Webhook};
 use crate::component::Component;
 use crate::kueue::job::pod_set::Failed;
@@ -87,7 +87,7 @@ impl Webhook for JobWebhook {
     }
 
     fn looks_at(&self, review: &Review<'_>) -> bool {
-        review.resource == self.integration.resource() && is_main_write(review)
+        review.writes_main(&[self.integration.resource()])
     }
 
     fn mutate(

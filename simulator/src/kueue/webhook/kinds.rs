@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::api::{Denied, Lookup, Operation, Review, Webhook};
+use crate::api::{Denied, Lookup, Review, Webhook};
 use crate::component::Component;
 use crate::kueue::workload::has_quota_reservation;
 use crate::object::{Object, items, text};
@@ -22,8 +22,7 @@ impl Webhook for Kinds {
     }
 
     fn looks_at(&self, review: &Review<'_>) -> bool {
-        let kinds = [WORKLOAD, CLUSTER_QUEUE, LOCAL_QUEUE, ADMISSION_CHECK];
-        kinds.contains(&review.resource) && review.operation != Operation::Delete
+        review.writes(&[WORKLOAD, CLUSTER_QUEUE, LOCAL_QUEUE, ADMISSION_CHECK])
     }
 
     fn mutate(

@@ -4,7 +4,6 @@
 
 use serde_json::Value;
 
-use super::is_main_write;
 use crate::api::{Denied, Failure, Lookup, Operation, Review, Webhook};
 use crate::component::Component;
 use crate::kueue::names::IN_USE;
@@ -28,7 +27,7 @@ impl Webhook for ClusterQueueWebhook {
     }
 
     fn looks_at(&self, review: &Review<'_>) -> bool {
-        review.resource == CLUSTER_QUEUE && is_main_write(review)
+        review.writes_main(&[CLUSTER_QUEUE])
     }
 
     fn mutate(
@@ -97,7 +96,7 @@ impl Webhook for ResourceFlavorWebhook {
     }
 
     fn looks_at(&self, review: &Review<'_>) -> bool {
-        review.resource == RESOURCE_FLAVOR && is_main_write(review)
+        review.writes_main(&[RESOURCE_FLAVOR])
     }
 
     fn mutate(

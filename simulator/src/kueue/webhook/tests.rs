@@ -1,3 +1,4 @@
+use crate::api::{Operation, Review};
 use rstest::rstest;
 use serde_json::{Value, json};
 

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Errors, Running, gate};
-use crate::api::{Denied, Lookup, Operation, Review, Webhook};
+use crate::api::{Denied, Lookup, Review, Webhook};
 use crate::component::Component;
 use crate::kueue::quantity::Quantity;
 use crate::kueue::workload::has_quota_reservation;
@@ -31,8 +31,7 @@ impl Webhook for WorkloadWebhook {
     }
 
     fn looks_at(&self, review: &Review<'_>) -> bool {
-        let part = review.subresource.is_none_or(|it| it == "status");
-        review.resource == WORKLOAD && part && review.operation != Operation::Delete
+        review.writes(&[WORKLOAD]) && matches!(review.subresource, None | Some("status"))
     }
 
     fn validate(
