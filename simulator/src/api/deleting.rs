@@ -135,7 +135,7 @@ fn of_namespace(old: &Object, options: &Delete, now: &str) -> Deletion {
     let mut marked = old.clone();
     marked["metadata"]["deletionTimestamp"] = now.into();
     marked["status"]["phase"] = "Terminating".into();
-    set_garbage_finalizers(&mut marked, options);
+    set_garbage_finalizers(resource::NAMESPACE, &mut marked, options);
     Deletion { marked: Some(marked), goes: false }
 }
 
@@ -171,7 +171,7 @@ fn of_object(
         let end = now + jiff::SignedDuration::from_secs(grace);
         mark_deleted(&mut marked, &seconds(end), grace);
     }
-    let changed = set_garbage_finalizers(&mut marked, options);
+    let changed = set_garbage_finalizers(resource, &mut marked, options);
     let held = !items(&marked, "/metadata/finalizers").is_empty();
     if !is_graceful && held && !is_terminating(old) {
         mark_deleted(&mut marked, &seconds(now), 0);
@@ -191,15 +191,29 @@ fn grace_of(pod: &Object, options: &Delete) -> i64 {
     if period < 0 { 1 } else { period }
 }
 
+/// What becomes of what an object owns: what the deletion says, else the object's finalizers, else the
+/// kind (store.go, shouldOrphanDependents and shouldDeleteDependents).
+fn propagation(resource: &Resource, object: &Object, options: &Delete) -> Propagation {
+    // Kubernetes `pkg/registry/core/event/strategy.go`, `pkg/registry/batch/job/strategy.go`,
+    // DefaultGarbageCollectionPolicy: nothing is collected of Events, and a Job leaves its pods behind,
+    // as it did before there was a collector.
+    if resource == resource::EVENT {
+        return Propagation::Background;
+    }
+    let by_itself = || match resource {
+        _ if has_finalizer(object, ORPHAN) => Propagation::Orphan,
+        _ if has_finalizer(object, FOREGROUND) => Propagation::Foreground,
+        it if it == resource::JOB => Propagation::Orphan,
+        _ => Propagation::Background,
+    };
+    options.propagation.unwrap_or_else(by_itself)
+}
+
 /// Sets the finalizers of the garbage collector as the deletion says: store.go,
 /// deletionFinalizersForGarbageCollection. Whether that changed anything.
-fn set_garbage_finalizers(object: &mut Object, options: &Delete) -> bool {
-    let wanted = |finalizer: &str, policy: Propagation| match options.propagation {
-        Some(propagation) => propagation == policy,
-        None => has_finalizer(object, finalizer),
-    };
-    let orphan = wanted(ORPHAN, Propagation::Orphan);
-    let foreground = wanted(FOREGROUND, Propagation::Foreground);
+fn set_garbage_finalizers(resource: &Resource, object: &mut Object, options: &Delete) -> bool {
+    let policy = propagation(resource, object, options);
+    let (orphan, foreground) = (policy == Propagation::Orphan, policy == Propagation::Foreground);
     let orphan_changed = set_finalizer(object, ORPHAN, orphan);
     set_finalizer(object, FOREGROUND, foreground) || orphan_changed
 }

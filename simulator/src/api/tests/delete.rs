@@ -65,6 +65,27 @@ fn what_becomes_of_dependents_is_said_by_a_finalizer(
 }
 
 #[rstest]
+#[case::of_a_job(JOBS, json!({}), Some("orphan"))]
+#[case::of_a_job_in_the_foreground(JOBS, json!({"finalizers": ["foregroundDeletion"]}), Some("foregroundDeletion"))]
+#[case::of_another_kind(MAPS, json!({}), None)]
+#[case::of_another_kind_that_says_it(MAPS, json!({"finalizers": ["orphan"]}), Some("orphan"))]
+fn without_a_policy_a_job_alone_leaves_its_dependents_behind(
+    #[case] all: &str,
+    #[case] mut metadata: Value,
+    #[case] finalizer: Option<&str>,
+) {
+    let cluster = Cluster::new();
+    metadata["name"] = "a".into();
+    cluster.created(all, &json!({"metadata": metadata, "spec": {}}));
+    cluster.delete(&at(all, "a"), &Value::Null);
+    let (code, left) = cluster.get(&at(all, "a"));
+    match finalizer {
+        Some(finalizer) => assert_eq!(left["metadata"]["finalizers"], json!([finalizer])),
+        None => assert_eq!(code, 404),
+    }
+}
+
+#[rstest]
 #[case::uid(json!({"uid": "other"}))]
 #[case::version(json!({"resourceVersion": "1"}))]
 fn another_object_than_the_one_that_is_meant_stays(#[case] preconditions: Value) {
