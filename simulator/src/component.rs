@@ -71,7 +71,8 @@ impl Key {
 }
 
 /// A controller: decisions from a view. It is asked for one key at a time by each of its workers, and
-/// for the next one when the requests of the last plan have been answered.
+/// for the next one when the requests of the last plan have been answered, unless they are sent
+/// aside.
 pub trait Controller: Send {
     /// Its name, for logs.
     fn name(&self) -> &'static str;
@@ -123,6 +124,8 @@ pub enum Next {
 pub struct Plan {
     /// Sent one after the other.
     pub requests: Vec<Planned>,
+    /// Whether nobody waits for their answers: the key is looked at meanwhile, as any other.
+    pub aside: bool,
     /// After how long the key is looked at again, whatever happens.
     pub again: Option<Duration>,
 }
@@ -189,6 +192,13 @@ impl Plan {
             Some(after) => self.again(after),
             None => self,
         }
+    }
+
+    /// Without waiting for the answers.
+    #[must_use]
+    pub fn aside(mut self) -> Self {
+        self.aside = true;
+        self
     }
 
     /// To look again after this long.

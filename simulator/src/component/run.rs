@@ -205,6 +205,7 @@ enum Done {
     Answered {
         worker: usize,
         key: Key,
+        aside: bool,
         sent: Box<Planned>,
         answer: Result<Value, Failure>,
         rest: std::vec::IntoIter<Planned>,
@@ -244,6 +245,13 @@ impl Worker {
         let at = Instant::now() + after;
         let known = self.later.entry(key).or_insert(at);
         *known = (*known).min(at);
+    }
+
+    /// Others may look at a key again, if its plan has kept them from it.
+    fn release(&mut self, key: &Key, aside: bool) {
+        if !aside {
+            self.busy.remove(key);
+        }
     }
 
     fn refused(&mut self, key: Key) {
@@ -383,14 +391,16 @@ impl Process {
                 let worker = &mut self.workers[at];
                 worker.turning -= 1;
                 let key = worker.next().map(|next| worker.queue.remove(next))?;
-                worker.busy.insert(key.clone());
                 let plan = worker.controller.reconcile(&self.view, &key, (self.now)());
                 if let Some(after) = plan.again {
                     worker.wake_later(key.clone(), after);
                 }
-                self.send(at, key, plan.requests.into_iter())
+                if !plan.aside {
+                    worker.busy.insert(key.clone());
+                }
+                self.send(at, key, plan.aside, plan.requests.into_iter())
             }
-            Done::Answered { worker: at, key, sent, answer, mut rest } => {
+            Done::Answered { worker: at, key, aside, sent, answer, mut rest } => {
                 let worker = &mut self.workers[at];
                 let next = worker.controller.answered(&key, &sent.request, &answer);
                 if let Err(failure) = &answer {
@@ -403,14 +413,14 @@ impl Process {
                     }
                 }
                 match next {
-                    Next::GoOn => self.send(at, key, rest),
+                    Next::GoOn => self.send(at, key, aside, rest),
                     Next::TryAgain => {
-                        worker.busy.remove(&key);
+                        worker.release(&key, aside);
                         worker.refused(key);
                         None
                     }
                     Next::Stop => {
-                        worker.busy.remove(&key);
+                        worker.release(&key, aside);
                         None
                     }
                 }
@@ -423,12 +433,13 @@ impl Process {
         &mut self,
         at: usize,
         key: Key,
+        aside: bool,
         mut requests: std::vec::IntoIter<Planned>,
     ) -> Option<BoxFuture<'static, Done>> {
         let Some(next) = requests.next() else {
             let worker = &mut self.workers[at];
             worker.refusals.remove(&key);
-            worker.busy.remove(&key);
+            worker.release(&key, aside);
             return None;
         };
         let transport = self.transport.clone();
@@ -436,9 +447,12 @@ impl Process {
         Some(
             async move {
                 let answer = transport.request(&sent.request).await;
-                Done::Answered { worker: at, key, sent, answer, rest: requests }
+                Done::Answered { worker: at, key, aside, sent, answer, rest: requests }
             }
             .boxed(),
         )
     }
 }
+
+#[cfg(test)]
+mod tests;

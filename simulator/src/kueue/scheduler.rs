@@ -97,7 +97,8 @@ impl Scheduler {
             draft.sync_admitted();
         }
         self.state.get_mut().assume(draft.workload().clone());
-        Plan::one(draft.apply(Versioned::Loose), ADMIT)
+        // Kueue writes it in a goroutine of its own, and goes on with the next one.
+        Plan::one(draft.apply(Versioned::Loose), ADMIT).aside()
     }
 }
 
