@@ -219,7 +219,29 @@ fn write(parts: &Parts, query: &Query) -> Result<Write, Failure> {
         Some(manager) => manager.clone(),
         None => by_user_agent(parts),
     };
+    check_field_validation(&parts.method, query.get("fieldValidation").map_or("", String::as_str))?;
     Ok(Write { manager, dry_run: dry_run(query.get("dryRun").map(String::as_str))? })
+}
+
+/// What becomes of fields that a kind does not have. Of which fields it has too little is known here to
+/// refuse a write for them; warnings are not sent.
+fn check_field_validation(method: &Method, asked: &str) -> Result<(), Failure> {
+    match asked {
+        "" | "Ignore" | "Warn" => Ok(()),
+        "Strict" => Err(Failure::unsupported("fieldValidation=Strict")),
+        other => {
+            let options = match *method {
+                Method::POST => "CreateOptions",
+                Method::PUT => "UpdateOptions",
+                _ => "PatchOptions",
+            };
+            let message = format!(
+                "{options}.meta.k8s.io \"\" is invalid: fieldValidation: Unsupported value: \"{other}\": \
+                 supported values: \"\", \"Ignore\", \"Strict\", \"Warn\""
+            );
+            Err(Failure::new(422, "Invalid", message))
+        }
+    }
 }
 
 /// The user agent up to the first slash: apiserver `endpoints/handlers/create.go`, managerOrUserAgent.

@@ -171,3 +171,21 @@ fn a_pod_is_bound_once() {
 fn an_update_makes_nothing(#[case] path: &str, #[case] body: Value, #[case] code: u16) {
     assert_eq!(Cluster::new().put(&at(path, "a"), &body).0, code);
 }
+
+#[rstest]
+#[case::unsaid("", 201)]
+#[case::ignore("?fieldValidation=Ignore", 201)]
+#[case::warn("?fieldValidation=Warn", 201)]
+#[case::strict("?fieldValidation=Strict", 501)]
+#[case::unknown("?fieldValidation=Often", 422)]
+fn who_wants_unknown_fields_refused_is_told_that_they_are_not(
+    #[case] query: &str,
+    #[case] code: u16,
+) {
+    let cluster = Cluster::new();
+    let (answered, status) = cluster.post(&format!("{MAPS}{query}"), &map("a", "1"));
+    assert_eq!(answered, code, "{status}");
+    if code > 400 {
+        assert!(message(&status).contains("fieldValidation"), "{status}");
+    }
+}
