@@ -100,7 +100,8 @@ impl Server {
     /// Forgets all versions but the newest ones, as etcd does from time to time: older revisions
     /// cannot be listed and watched from any more.
     pub fn compact(&self) {
-        self.lock().store.compact();
+        let store = &mut self.lock().store;
+        store.compact(store.revision());
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {

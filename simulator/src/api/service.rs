@@ -86,7 +86,9 @@ pub(super) fn answer(
     let (parts, body) = request.into_parts();
     let asked = || -> Result<Answer, Failure> {
         let mut state = server.lock();
-        let caller = user.caller(&parts.headers, &state.store, state.now())?;
+        let now = state.now();
+        state.store.pass(now);
+        let caller = user.caller(&parts.headers, &state.store, now)?;
         let asked = route::read(&parts, &body)?;
         match asked {
             Asked::Document(document) => Ok(Answer::of(200, &document)),

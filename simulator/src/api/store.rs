@@ -4,12 +4,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use jiff::{SignedDuration, Timestamp};
+
 use super::fields::Managers;
 use super::stored::{Kind, Stored};
 use super::watching::Watcher;
 use super::webhook::Lookup;
 use crate::object::{self, Object};
 use crate::resource::Resource;
+
+/// How often old versions are forgotten: apiserver `pkg/storage/storagebackend/config.go`,
+/// `DefaultCompactInterval`.
+const COMPACT_EVERY: SignedDuration = SignedDuration::from_mins(5);
 
 /// The objects of one kind, by namespace and name.
 pub(super) type Objects = BTreeMap<String, BTreeMap<String, Arc<Stored>>>;
@@ -20,6 +26,8 @@ pub(super) struct Store {
     revision: Arc<AtomicU64>,
     /// The oldest revision that can still be read and watched from.
     compacted: u64,
+    /// When it is compacted next, and to which revision.
+    compacts: Option<(Timestamp, u64)>,
     kinds: BTreeMap<&'static Resource, OfKind>,
 }
 
@@ -58,12 +66,24 @@ impl Store {
         self.compacted
     }
 
-    /// Forgets what lies before the latest revision.
-    pub(super) fn compact(&mut self) {
-        self.compacted = self.revision();
+    /// Forgets what lies before a revision.
+    pub(super) fn compact(&mut self, revision: u64) {
+        self.compacted = self.compacted.max(revision);
         for kind in self.kinds.values_mut() {
-            kind.log.clear();
+            let forgotten = kind.log.partition_point(|it| it.revision <= revision);
+            kind.log.drain(..forgotten);
         }
+    }
+
+    /// Forgets as time passes: each time what lay before the time before, so that what happened within
+    /// [`COMPACT_EVERY`] can always be read.
+    pub(super) fn pass(&mut self, now: Timestamp) {
+        let mut next = self.compacts.unwrap_or((now + COMPACT_EVERY, 0));
+        while next.0 <= now {
+            self.compact(next.1);
+            next = (next.0 + COMPACT_EVERY, self.revision());
+        }
+        self.compacts = Some(next);
     }
 
     /// The newest version of an object.

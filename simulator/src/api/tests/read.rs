@@ -82,6 +82,20 @@ fn pages_are_of_one_revision() {
 }
 
 #[test]
+fn what_is_older_than_the_last_compaction_but_one_is_forgotten() {
+    let cluster = Cluster::new();
+    let first = cluster.created(MAPS, &map("a", "1"));
+    cluster.created(MAPS, &map("b", "1"));
+    let path = format!("{MAPS}?resourceVersion={}&resourceVersionMatch=Exact", version(&first));
+    let codes = [0, 300, 299, 1].map(|seconds| {
+        cluster.pass(seconds);
+        cluster.get(&path).0
+    });
+    assert_eq!(codes, [200, 200, 200, 410]);
+    assert_eq!(cluster.object(MAPS)["items"].as_array().unwrap().len(), 2);
+}
+
+#[test]
 fn a_revision_that_is_not_there_yet_is_refused() {
     let (code, status) = Cluster::new().get(&format!("{MAPS}?resourceVersion=99"));
     assert_eq!(code, 504);
