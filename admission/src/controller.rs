@@ -15,6 +15,7 @@ use kube::runtime::reflector::{Store, store};
 use thiserror::Error;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
+use tracing::instrument::WithSubscriber;
 
 use crate::check_status;
 use crate::config::{Config, ConfigError};
@@ -119,7 +120,8 @@ pub async fn run_in(
     let shared = (clock.clone(), everything.clone(), metrics.clone());
     let (keeper, claim) = Keeper::new(client.clone(), (&config.lease, &identity), shared);
     let (end_lease, lease_ends) = oneshot::channel();
-    let mut keeping = tokio::spawn(keeper.keep_until(lease_ends.map(drop)));
+    let keeper = keeper.keep_until(lease_ends.map(drop));
+    let mut keeping = tokio::spawn(keeper.with_current_subscriber());
 
     let (known, writer) = store();
     let checks = ServedChecks::new(known.clone(), &config.controller_name);

@@ -13,6 +13,7 @@ mod embedded;
 mod endpoints;
 mod error;
 mod handle;
+mod log;
 mod process;
 mod starter;
 
@@ -23,4 +24,5 @@ pub use dispatch_contract::driver::Call;
 pub use embedded::{Surroundings, Ways};
 pub use error::SubjectError;
 pub use handle::{Asked, HandleError, ProcessHandle};
+pub use log::filter;
 pub use process::Program;

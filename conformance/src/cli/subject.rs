@@ -6,14 +6,11 @@ use clap::{Args, Subcommand};
 use dispatch_adapter::serve;
 use dispatch_admission::Config;
 use tokio::signal::unix::{SignalKind, signal};
-use tracing_subscriber::EnvFilter;
 
 use super::terminal;
 use crate::exit_code::ExitCode;
 use crate::mutants;
-
-/// What the subject logs, unless `RUST_LOG` says otherwise.
-const LOG: &str = "info,dispatch_admission=debug,dispatch_adapter=debug";
+use crate::subject;
 
 /// The arguments of `subject`.
 #[derive(Debug, Args)]
@@ -43,8 +40,7 @@ enum Subject {
 
 /// Runs the subject until it is asked to stop.
 pub(super) async fn run(arguments: Arguments) -> ExitCode {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(LOG));
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false);
+    let log = tracing_subscriber::fmt().with_env_filter(subject::filter()).with_ansi(false);
     log.with_writer(std::io::stderr).init();
     let ended = match arguments.subject {
         Subject::Admission { config, mutant } => admission(&config, mutant.as_deref()).await,

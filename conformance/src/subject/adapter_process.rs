@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use dispatch_contract::driver::{
@@ -189,7 +189,8 @@ fn embedded(
     let (input, hears) = tokio::io::duplex(PIPE_BYTES);
     let (says, output) = tokio::io::duplex(PIPE_BYTES);
     let ways = ways.clone();
-    let process = Process::embed(SUBJECT, log_and_handle, move |gate, terminated| async move {
+    let whose = (SUBJECT, Arc::clone(&ways.surroundings.clock));
+    let process = Process::embed(whose, log_and_handle, move |gate, terminated| async move {
         let open = |config| {
             let client = ways.client(SUBJECT, &gate);
             let Surroundings { clock, entropy } = ways.surroundings.clone();
@@ -206,9 +207,14 @@ fn embedded(
         tokio::select! {
             biased;
             () = terminated.wait() => false,
-            served = dispatch_adapter::serve::serve(hears, says, open) => served.is_ok(),
+            served = dispatch_adapter::serve::serve(hears, says, open) => {
+                if let Err(error) = &served {
+                    tracing::error!(%error, "the conversation with the supervisor is broken");
+                }
+                served.is_ok()
+            }
         }
-    });
+    })?;
     Ok((process, Streams { input: Box::new(input), output: Box::new(output) }))
 }
 

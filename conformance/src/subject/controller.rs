@@ -122,16 +122,21 @@ impl Controller {
         let config = config(setup, subject.replica, None);
         let (ready, says) = oneshot::channel();
         let log_and_handle = (log(setup, subject), handle.clone());
-        let process = Process::embed(subject, log_and_handle, |gate, terminated| {
+        let clock = Arc::clone(&ways.surroundings.clock);
+        let whose = (subject, Arc::clone(&clock));
+        let process = Process::embed(whose, log_and_handle, |gate, terminated| {
             let client = ways.client(subject, &gate);
-            let clock = Arc::clone(&ways.surroundings.clock);
             async move {
                 let Some(client) = client else { return false };
                 let surroundings = dispatch_admission::Surroundings::embedded(client, clock, ready);
                 let stop = terminated.wait();
-                dispatch_admission::run_in(surroundings, config, parts, stop).await.is_ok()
+                let ended = dispatch_admission::run_in(surroundings, config, parts, stop).await;
+                if let Err(error) = &ended {
+                    tracing::error!(error = error as &dyn std::error::Error, "ended");
+                }
+                ended.is_ok()
             }
-        });
+        })?;
         Ok(Self { process, says: Says::Once(tokio::sync::Mutex::new(says)) })
     }
 

@@ -3,20 +3,25 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::future::Future;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use dispatch_contract::Clock;
 use futures::future::pending;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::process::{Child, ChildStdin, ChildStdout};
 use tokio::sync::watch;
 use tokio::time::timeout;
+use tracing::instrument::WithSubscriber;
 
 use super::embedded::{self, Gate, How, Ways};
 use super::error::SubjectError;
 use super::handle::{HandleError, Life, ProcessHandle};
+use super::log::Log;
 use super::starter;
 use crate::cluster::local::guard;
 use crate::history::Subject;
@@ -31,10 +36,28 @@ const LOG_LINES: usize = 15;
 #[derive(Debug)]
 pub(super) struct Process {
     subject: Subject,
-    log: PathBuf,
+    log: LogFile,
     handle: ProcessHandle,
     life: Life,
     ended: watch::Receiver<Option<ExitStatus>>,
+}
+
+/// Where a subject logs.
+#[derive(Clone, Debug)]
+struct LogFile {
+    path: PathBuf,
+    /// What writes it, if this process does.
+    own: Option<Log>,
+}
+
+impl LogFile {
+    /// The file, and the end of it.
+    fn read(mut self) -> (PathBuf, String) {
+        // What cannot be written any more is not in the file.
+        let _ = self.own.as_mut().map(Log::flush);
+        let lines = last_lines(&self.path);
+        (self.path, lines)
+    }
 }
 
 /// What becomes a subject.
@@ -89,20 +112,24 @@ impl Process {
     /// Starts it in this process, from what it is made of behind its gate: `body` is what it does
     /// until it ends or is told to stop, and says whether it ended well.
     pub(super) fn embed<F>(
-        subject: Subject,
-        (log, handle): (PathBuf, ProcessHandle),
+        (subject, clock): (Subject, Arc<dyn Clock>),
+        (path, handle): (PathBuf, ProcessHandle),
         body: impl FnOnce(Gate, Terminated) -> F,
-    ) -> Self
+    ) -> Result<Self, SubjectError>
     where
         F: Future<Output = bool> + 'static,
     {
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
+        let wrap = |source| SubjectError::Process { what: "start", subject, source };
+        let mut log = Log::open(&path).map_err(wrap)?;
+        let file = LogFile { path, own: Some(log.clone()) };
         let (gate, terminate) = (Gate::new(), watch::Sender::new(false));
         let (tell, ended) = watch::channel(None);
         let life = Life::Embedded { number, gate: gate.clone(), terminate: terminate.clone() };
         handle.reach_life(life.clone(), ended.clone());
         let body = body(gate.clone(), Terminated(terminate));
+        let body = body.with_subscriber(log.dispatch(clock));
         tokio::task::spawn_local(async move {
             let how = tokio::select! {
                 biased;
@@ -115,9 +142,10 @@ impl Process {
             };
             // Whatever it has left behind reaches nobody.
             gate.end();
+            let _ = log.flush();
             tell.send_replace(Some(embedded::status(how)));
         });
-        Self { subject, log, handle, life, ended }
+        Ok(Self { subject, log: file, handle, life, ended })
     }
 
     fn launch(
@@ -142,6 +170,7 @@ impl Process {
         // Nobody has waited for the child yet, so the process id is still its own.
         let life = handle.reach(pid, ended.clone()).map_err(wrap)?;
         tokio::spawn(reap(child, tell));
+        let log = LogFile { path: log, own: None };
         Ok((Self { subject, log, handle, life, ended }, pipes))
     }
 
@@ -170,7 +199,7 @@ impl Process {
         let (subject, log, status) = (self.subject, self.log.clone(), self.status());
         async move {
             let status = status.await;
-            let lines = last_lines(&log);
+            let (log, lines) = log.read();
             SubjectError::Died { subject, status, log, lines }
         }
     }
@@ -203,7 +232,7 @@ impl Process {
 
     /// Its log, and the end of it.
     pub(super) fn log(&self) -> (PathBuf, String) {
-        (self.log.clone(), last_lines(&self.log))
+        self.log.clone().read()
     }
 }
 
