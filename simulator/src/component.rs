@@ -7,6 +7,7 @@
 
 mod informer;
 mod pause;
+mod recorder;
 mod run;
 mod view;
 

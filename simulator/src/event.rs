@@ -19,11 +19,10 @@ pub struct Told<'a> {
     pub component: &'static str,
 }
 
-/// An Event of the core's own kind (client-go `tools/record`). One that is told again has the name
-/// of the first, and is refused: the count of how often is not kept.
+/// An Event of the core's own kind (client-go `tools/record`).
 pub fn event(about: &Value, told: Told<'_>, now: jiff::Timestamp) -> Request {
     let at = seconds(now);
-    let mut event = base(about, told);
+    let mut event = base(about, told, now);
     event["count"] = 1.into();
     event["firstTimestamp"] = at.clone().into();
     event["lastTimestamp"] = at.into();
@@ -39,14 +38,14 @@ pub fn newer_event(
     manager: &str,
     now: jiff::Timestamp,
 ) -> Request {
-    let mut event = base(about, told);
+    let mut event = base(about, told, now);
     event["action"] = action.into();
     event["eventTime"] = microseconds(now).into();
     event["reportingInstance"] = format!("{}-0", told.component).into();
     Request::create(EVENT, event, manager)
 }
 
-fn base(about: &Value, told: Told<'_>) -> Value {
+fn base(about: &Value, told: Told<'_>, now: jiff::Timestamp) -> Value {
     // Objects without a namespace tell in the one named default (client-go, `makeEvent`).
     let namespace = match namespace(about) {
         "" => "default",
@@ -55,7 +54,7 @@ fn base(about: &Value, told: Told<'_>) -> Value {
     json!({
         "apiVersion": "v1",
         "kind": "Event",
-        "metadata": {"name": event_name(about, told), "namespace": namespace},
+        "metadata": {"name": event_name(about, told, now), "namespace": namespace},
         "involvedObject": {
             "apiVersion": text(about, "/apiVersion"),
             "kind": text(about, "/kind"),
@@ -72,9 +71,11 @@ fn base(about: &Value, told: Told<'_>) -> Value {
     })
 }
 
-/// The object's name, and 16 hexadecimal digits.
-fn event_name(about: &Value, told: Told<'_>) -> String {
-    let digest = crate::digest::sha1(&format!("{}/{}/{}", uid(about), told.reason, told.message));
+/// The object's name, and 16 hexadecimal digits: the real ones are of the time, which here is the same
+/// for all that is told at once.
+fn event_name(about: &Value, told: Told<'_>, now: jiff::Timestamp) -> String {
+    let what = format!("{}/{}/{}/{now}", uid(about), told.reason, told.message);
+    let digest = crate::digest::sha1(&what);
     format!("{}.{}", name(about), digest.get(..16).unwrap_or(&digest))
 }
 
@@ -82,21 +83,20 @@ fn event_name(about: &Value, told: Told<'_>) -> String {
 mod tests {
     use super::*;
     use crate::api::Verb;
+    use crate::testing::at;
 
     #[test]
-    fn the_same_thing_told_again_has_the_same_name() {
+    fn what_is_told_has_a_name_of_its_own_for_each_message_and_time() {
         let job = json!({"metadata": {"name": "a", "namespace": "n", "uid": "u"}});
         let told =
             Told { warning: false, reason: "Suspended", message: "m", component: "job-controller" };
-        let names: Vec<String> = [told, told, Told { message: "n", ..told }]
-            .into_iter()
-            .map(|told| {
-                let request = event(&job, told, jiff::Timestamp::UNIX_EPOCH);
-                let Verb::Create(event, _) = &request.verb else { panic!("a create") };
-                name(event).to_owned()
-            })
-            .collect();
-        assert_eq!(names[0], names[1]);
-        assert_ne!(names[0], names[2]);
+        let other = Told { message: "n", ..told };
+        let names = [(told, 0), (told, 1), (other, 0)].map(|(told, second)| {
+            let request = event(&job, told, at(second));
+            let Verb::Create(event, _) = &request.verb else { panic!("a create") };
+            name(event).to_owned()
+        });
+        assert!(names[0] != names[1] && names[0] != names[2]);
+        assert!(names[0].starts_with("a."));
     }
 }

@@ -163,6 +163,16 @@ impl Request {
         Self::to(resource, namespace, Some(name), Verb::MergePatch(patch, by(manager)))
     }
 
+    /// Changes an object of a built-in kind, and lists in it by the keys of their items.
+    pub fn strategic_patch(
+        resource: &'static Resource,
+        namespace: &str,
+        name: &str,
+        patch: Value,
+    ) -> Self {
+        Self::to(resource, namespace, Some(name), Verb::StrategicPatch(patch, by("")))
+    }
+
     /// Applies an object with force.
     pub fn apply(resource: &'static Resource, object: Value, manager: &str) -> Self {
         let named = object.clone();

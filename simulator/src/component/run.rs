@@ -18,6 +18,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::informer::{self, Seen};
 use super::pause::pause;
+use super::recorder::{Recorder, Sent};
 use super::{Change, Component, Controller, Key, Next, Planned, View};
 use crate::api::{Failure, Request};
 use crate::object::{name, namespace};
@@ -162,6 +163,7 @@ pub fn run(
         missing: kinds,
         workers,
         transport: transport.clone(),
+        recorder: Recorder::default(),
         timing,
         now,
         is_frozen,
@@ -177,6 +179,7 @@ struct Process {
     missing: BTreeSet<&'static Resource>,
     workers: Vec<Worker>,
     transport: Transport,
+    recorder: Recorder,
     timing: Timing,
     now: Arc<dyn Fn() -> jiff::Timestamp + Send + Sync>,
     is_frozen: watch::Receiver<bool>,
@@ -401,6 +404,7 @@ impl Process {
                 self.send(at, key, plan.aside, plan.requests.into_iter())
             }
             Done::Answered { worker: at, key, aside, sent, answer, mut rest } => {
+                self.recorder.answered(&sent.request, &answer);
                 let worker = &mut self.workers[at];
                 let next = worker.controller.answered(&key, &sent.request, &answer);
                 if let Err(failure) = &answer {
@@ -436,7 +440,12 @@ impl Process {
         aside: bool,
         mut requests: std::vec::IntoIter<Planned>,
     ) -> Option<BoxFuture<'static, Done>> {
-        let Some(next) = requests.next() else {
+        let next = requests.find_map(|next| match self.recorder.sent(&next.request) {
+            Sent::AsItIs => Some((next, None)),
+            Sent::As(other) => Some((next, Some(other))),
+            Sent::NotAtAll => None,
+        });
+        let Some((next, other)) = next else {
             let worker = &mut self.workers[at];
             worker.refusals.remove(&key);
             worker.release(&key, aside);
@@ -446,7 +455,8 @@ impl Process {
         let sent = Box::new(next);
         Some(
             async move {
-                let answer = transport.request(&sent.request).await;
+                let request = other.as_deref().unwrap_or(&sent.request);
+                let answer = transport.request(request).await;
                 Done::Answered { worker: at, key, aside, sent, answer, rest: requests }
             }
             .boxed(),
