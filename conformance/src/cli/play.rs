@@ -50,6 +50,8 @@ pub(super) struct Item {
     pub(super) mutant: Option<String>,
     /// Which repetition it is and of how many, where it is repeated.
     pub(super) repetition: Option<(u32, u32)>,
+    /// Whether all repetitions have the same seed.
+    pub(super) same_seed: bool,
     /// The folder in which the scenario gets one of its own.
     pub(super) results: PathBuf,
     /// Whether it is played as cases, which are known once it was played as its reference.
@@ -65,6 +67,7 @@ impl Item {
             scenario: Arc::clone(scenario),
             mutant: None,
             repetition: None,
+            same_seed: false,
             results: results.to_owned(),
             cases: scenario.has_cases(),
             only: Vec::new(),

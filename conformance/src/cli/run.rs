@@ -1,5 +1,7 @@
 //! `run`: plays scenarios on a cluster, judges what happened, and reports it.
 
+mod same;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,6 +16,7 @@ use crate::exit_code::ExitCode;
 use crate::mutants;
 use crate::report::{self, Group, Header, RunReport, ScenarioReport, Status};
 use crate::scenario::Scenario;
+use same::Histories;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
@@ -39,6 +42,11 @@ pub(super) struct Arguments {
     /// Play every scenario this many times.
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     repeat: u32,
+    /// Of `simulated`: play every repetition with the same seed, and compare the histories byte for
+    /// byte. Exit code 6 if a scenario has more than one. The digest that is printed is that of every
+    /// run with this seed, in whatever process, and however many play at a time.
+    #[arg(long)]
+    same_seed: bool,
     /// Give a slow cluster this many times as long; the contract's own windows stay.
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=20))]
     time_scale: u32,
@@ -56,6 +64,7 @@ struct Asked {
     no_claim: Vec<String>,
     at_once: usize,
     repeat: u32,
+    same_seed: bool,
     time_scale: u32,
 }
 
@@ -76,21 +85,25 @@ pub(super) async fn run(arguments: Arguments) -> ExitCode {
     };
     print(&first_line(&asked, &ground));
     let items = items(&asked);
-    let mut console = Console::new(report_of(&asked, &ground), Instant::now());
+    let histories = asked.same_seed.then(Histories::default);
+    let mut console = Console::new(report_of(&asked, &ground), histories, Instant::now());
     let player = ground.player(&asked.run, asked.time_scale, &interrupts);
     let at_once = asked.at_once;
     let left = play_all(&items, at_once, &mut (1..), &*player, &interrupts, &mut console).await;
     drop(player);
-    let mut report = console.finished();
+    let (mut report, histories) = console.finished();
     report.not_played = left.not_played;
     report.interrupted = interrupts.seen().map(play::code_of);
     report.took = begun.elapsed();
     ground.leave(&left.leaving).await;
-    finish(&report, &asked.results)
+    finish(&report, histories.as_ref(), &asked.results)
 }
 
 /// Everything that can be refused before a cluster is touched.
 fn ask(arguments: Arguments) -> Result<Asked, ExitCode> {
+    if arguments.same_seed {
+        arguments.place.refuse_without_seed("--same-seed")?;
+    }
     let options = options(&arguments);
     let source = Source::of(arguments.scenarios);
     let all = scenarios::load(&source)?;
@@ -130,6 +143,7 @@ fn ask(arguments: Arguments) -> Result<Asked, ExitCode> {
         options,
         no_claim,
         repeat: arguments.repeat,
+        same_seed: arguments.same_seed,
         time_scale: arguments.time_scale,
     })
 }
@@ -158,6 +172,7 @@ fn items(asked: &Asked) -> Vec<Item> {
         Item {
             mutant: asked.mutant.clone(),
             repetition: (of > 1).then_some((nth, of)),
+            same_seed: asked.same_seed,
             only: only(&asked.filter, &scenario.id),
             ..Item::new(scenario, &results)
         }
@@ -204,21 +219,24 @@ struct Console {
     groups: Vec<(usize, Group)>,
     passed: usize,
     not_passed: usize,
+    /// Those that have to be the same.
+    histories: Option<Histories>,
     meanwhile: Meanwhile,
 }
 
 impl Console {
-    fn new(run: RunReport, now: Instant) -> Self {
+    fn new(run: RunReport, histories: Option<Histories>, now: Instant) -> Self {
         let meanwhile = Meanwhile::new(now);
-        Self { run, groups: Vec::new(), passed: 0, not_passed: 0, meanwhile }
+        Self { run, groups: Vec::new(), passed: 0, not_passed: 0, histories, meanwhile }
     }
 
-    /// The report, with everything in the order in which it was asked for.
-    fn finished(mut self) -> RunReport {
+    /// The report, with everything in the order in which it was asked for; and what is known of the
+    /// histories.
+    fn finished(mut self) -> (RunReport, Option<Histories>) {
         self.groups.sort_by_key(|(item, _)| *item);
         let groups = self.groups.into_iter();
         self.run.scenarios = groups.flat_map(|(_, group)| group.reports).collect();
-        self.run
+        (self.run, self.histories)
     }
 }
 
@@ -234,7 +252,10 @@ impl Audience for Console {
         true
     }
 
-    fn ended(&mut self, item: usize, group: Group) {
+    fn ended(&mut self, item: usize, mut group: Group) {
+        if let Some(histories) = &mut self.histories {
+            group.reports.iter_mut().for_each(|report| histories.take(report));
+        }
         self.meanwhile.print(report::group(&self.run, &group).trim_end());
         self.groups.push((item, group));
     }
@@ -246,7 +267,20 @@ impl Audience for Console {
 }
 
 /// Writes the report and says how the run went.
-fn finish(report: &RunReport, results: &Path) -> ExitCode {
+fn finish(report: &RunReport, histories: Option<&Histories>, results: &Path) -> ExitCode {
     print(report::summary(report).trim_end());
-    play::keep(&results.join("junit.xml"), report::junit(report), report.exit_code())
+    // What was broken off differs, and that says nothing.
+    let histories = histories.filter(|_| report.interrupted.is_none());
+    if let Some(histories) = histories {
+        print(histories.summary().trim_end());
+    }
+    let found = match report.exit_code() {
+        ExitCode::Conformant | ExitCode::Inconclusive
+            if histories.is_some_and(|histories| !histories.are_the_same()) =>
+        {
+            ExitCode::SuiteFault
+        }
+        found => found,
+    };
+    play::keep(&results.join("junit.xml"), report::junit(report), found)
 }

@@ -19,18 +19,19 @@ const FILTER: [&str; 6] = [
     "preflight/gate-leak",
 ];
 
+/// Runs scenarios, with their histories in a folder; gives what is said.
+fn run(arguments: &[&str], report: &Path) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dispatch-conformance"));
+    let output = command.arg("run").args(arguments).arg("--report").arg(report).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{arguments:?}: {text}");
+    text
+}
+
 /// Runs scenarios; gives their histories, by their places in the report.
 fn histories(arguments: &[&str]) -> BTreeMap<PathBuf, Vec<u8>> {
     let report = TempDir::new().unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_dispatch-conformance"))
-        .arg("run")
-        .args(arguments)
-        .arg("--report")
-        .arg(report.path())
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{arguments:?}: {text}");
+    run(arguments, report.path());
     let mut found = BTreeMap::new();
     collect(report.path(), report.path(), &mut found);
     found
@@ -96,4 +97,33 @@ fn a_repetition_has_the_next_seed() {
     };
     assert_eq!(Some(of("0001")), sixth.values().next());
     assert_eq!(Some(of("0002")), seventh.values().next());
+}
+
+/// Runs scenarios again and again with one seed; gives the digest of their histories.
+fn digest(arguments: &[&str]) -> String {
+    let report = TempDir::new().unwrap();
+    let text = run(&[&["--same-seed"], arguments].concat(), report.path());
+    let line = text.lines().find(|line| line.starts_with("histories of one seed: "));
+    let (_, digest) = line.and_then(|line| line.rsplit_once(' ')).unwrap();
+    digest.to_owned()
+}
+
+#[test]
+fn repetitions_with_the_same_seed_have_one_digest() {
+    if !dispatch_determinism::AVAILABLE {
+        return;
+    }
+    let scenario = "start-gate/first-execution";
+    let repeated = digest(&["--repeat", "3", scenario]);
+    assert_eq!(repeated, digest(&[scenario]));
+    assert_ne!(repeated, digest(&["--seed", "1", scenario]));
+}
+
+#[test]
+#[ignore = "plays the whole suite 121 times"]
+fn every_scenario_has_one_history_of_a_seed() {
+    let many = digest(&["--repeat", "100"]);
+    assert_eq!(many, digest(&["--repeat", "10", "--parallel", "1"]));
+    assert_eq!(many, digest(&["--repeat", "10", "--parallel", "8"]));
+    assert_eq!(many, digest(&[]));
 }

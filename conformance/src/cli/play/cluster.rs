@@ -41,6 +41,19 @@ pub(in crate::cli) struct Where {
 }
 
 impl Where {
+    /// Refuses an option where no seed decides what happens.
+    pub(in crate::cli) fn refuse_without_seed(&self, option: &str) -> Result<(), ExitCode> {
+        let why = match self.cluster {
+            Kind::Local => "on a real cluster no seed decides what happens",
+            Kind::Simulated if !dispatch_determinism::AVAILABLE => {
+                "in a build without debug assertions the order of hash maps is not of the seed"
+            }
+            Kind::Simulated => return Ok(()),
+        };
+        say(&format!("error: {option}: {why}"));
+        Err(ExitCode::Usage)
+    }
+
     /// What says where, besides the kind of cluster and the seed.
     pub(in crate::cli) fn options(&self) -> Vec<String> {
         match self.cluster {

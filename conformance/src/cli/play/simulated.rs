@@ -28,7 +28,8 @@ impl Player for InSimulation<'_> {
         let (tell_ended, has_ended) = oneshot::channel();
         let (own_item, own_play, interrupts) =
             (item.clone(), play.clone(), self.interrupts.clone());
-        let nth = item.repetition.map_or(0, |(nth, _)| u64::from(nth) - 1);
+        let repetition = item.repetition.filter(|_| !item.same_seed);
+        let nth = repetition.map_or(0, |(nth, _)| u64::from(nth) - 1);
         let seed = self.seed.wrapping_add(nth);
         // What a thread keeps for itself, such as how it draws keys of maps, is the same for each.
         let thread = std::thread::Builder::new().name("simulation".to_owned()).spawn(move || {
