@@ -8,11 +8,14 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
-use futures::{StreamExt, TryStreamExt};
-use kube::Api;
+use futures::StreamExt;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ListMeta;
 use kube::api::{ListParams, WatchEvent, WatchParams};
-use kube::core::Status;
+use kube::core::{Request, Status};
+use kube::{Api, Client};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 /// For how long one watch is asked to last, in seconds. Resuming it costs one request.
@@ -48,6 +51,58 @@ pub(crate) enum Seen<K> {
 /// Which objects of a collection are followed: a field selector, everything unless given.
 pub(crate) type Fields = Option<String>;
 
+/// What is followed, and read as `K`: the resource's own type, or JSON as it was sent.
+#[derive(Clone)]
+pub(crate) struct Collection {
+    client: Client,
+    path: String,
+    fields: Fields,
+}
+
+/// What has a version.
+pub(crate) trait Versioned {
+    /// Its `resourceVersion`.
+    fn version(&self) -> Option<&str>;
+}
+
+impl<K: kube::Resource> Versioned for K {
+    fn version(&self) -> Option<&str> {
+        self.meta().resource_version.as_deref()
+    }
+}
+
+/// JSON as it was sent.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Whole(pub(crate) Value);
+
+impl Versioned for Whole {
+    fn version(&self) -> Option<&str> {
+        self.0["metadata"]["resourceVersion"].as_str()
+    }
+}
+
+/// A list, with what is followed of it.
+#[derive(Debug, Deserialize)]
+pub(crate) struct List<K> {
+    pub(crate) metadata: ListMeta,
+    pub(crate) items: Vec<K>,
+}
+
+impl Collection {
+    pub(crate) fn new<A: kube::Resource>(api: Api<A>, fields: Fields) -> Self {
+        let path = api.resource_url().to_owned();
+        Self { client: api.into_client(), path, fields }
+    }
+
+    /// Lists it as of now.
+    pub(crate) async fn list<K: DeserializeOwned>(&self) -> kube::Result<List<K>> {
+        let params = ListParams { field_selector: self.fields.clone(), ..ListParams::default() };
+        let request = Request::new(&self.path).list(&params).map_err(kube::Error::BuildRequest)?;
+        self.client.request(request).await
+    }
+}
+
 /// How one watch ended.
 enum Ended {
     /// To be resumed from the last version seen.
@@ -59,20 +114,20 @@ enum Ended {
 }
 
 /// Follows a collection until the future is dropped.
-pub(crate) async fn follow<K>(api: Api<K>, fields: Fields, mut seen: impl FnMut(Seen<K>))
+pub(crate) async fn follow<K>(collection: Collection, mut seen: impl FnMut(Seen<K>))
 where
-    K: Clone + Debug + DeserializeOwned + kube::Resource,
+    K: Clone + Debug + DeserializeOwned + Versioned,
 {
     let mut pause = interval(RETRY);
     pause.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        let Some(mut version) = list(&api, fields.as_deref(), &mut seen).await else {
+        let Some(mut version) = list(&collection, &mut seen).await else {
             pause.reset();
             pause.tick().await;
             continue;
         };
         loop {
-            match watch(&api, fields.as_deref(), &mut version, &mut seen).await {
+            match watch(&collection, &mut version, &mut seen).await {
                 Ended::Cut => {}
                 Ended::Failed(why) => {
                     seen(Seen::Trouble(why));
@@ -89,16 +144,11 @@ where
 }
 
 /// Lists the collection as of now; gives the version to watch from.
-async fn list<K>(
-    api: &Api<K>,
-    fields: Option<&str>,
+async fn list<K: DeserializeOwned>(
+    collection: &Collection,
     seen: &mut impl FnMut(Seen<K>),
-) -> Option<String>
-where
-    K: Clone + Debug + DeserializeOwned + kube::Resource,
-{
-    let params = ListParams { field_selector: fields.map(str::to_owned), ..ListParams::default() };
-    let trouble = match timeout(LIST_LIMIT, api.list(&params)).await {
+) -> Option<String> {
+    let trouble = match timeout(LIST_LIMIT, collection.list()).await {
         Ok(Ok(list)) => {
             let version = list.metadata.resource_version.unwrap_or_default();
             seen(Seen::Listed(list.items));
@@ -113,20 +163,23 @@ where
 
 /// One watch, from `version` on, which is moved along with what is seen.
 async fn watch<K>(
-    api: &Api<K>,
-    fields: Option<&str>,
+    Collection { client, path, fields }: &Collection,
     version: &mut String,
     seen: &mut impl FnMut(Seen<K>),
 ) -> Ended
 where
-    K: Clone + Debug + DeserializeOwned + kube::Resource,
+    K: Clone + Debug + DeserializeOwned + Versioned,
 {
     let mut params = WatchParams::default().timeout(WATCH_S);
-    params.field_selector = fields.map(str::to_owned);
+    params.field_selector.clone_from(fields);
     let limit = Duration::from_secs(WATCH_S.into()) + WATCH_GRACE;
     let streamed = async {
-        let mut stream = match api.watch(&params, version).await {
-            Ok(stream) => stream.into_stream().boxed(),
+        let request = match Request::new(path).watch(&params, version) {
+            Ok(request) => request,
+            Err(error) => return Ended::Failed(error.to_string()),
+        };
+        let mut stream = match client.request_events::<K>(request).await {
+            Ok(stream) => stream.boxed(),
             Err(error) => return ended_by(&error),
         };
         while let Some(event) = stream.next().await {
@@ -141,8 +194,8 @@ where
                 Ok(WatchEvent::Error(status)) => return ended_by_status(&status),
                 Err(error) => return ended_by(&error),
             };
-            if let Some(reached) = &object.meta().resource_version {
-                version.clone_from(reached);
+            if let Some(reached) = object.version() {
+                reached.clone_into(version);
             }
             seen(make(object));
         }
@@ -230,7 +283,9 @@ mod tests {
     /// What is seen of a server, in words, until so many things were seen.
     async fn seen(api: Api<Pod>, count: usize) -> Vec<String> {
         let (sink, mut seen) = tokio::sync::mpsc::unbounded_channel();
-        let followed = tokio::spawn(follow(api, None, move |event| sink.send(event).unwrap()));
+        let followed = tokio::spawn(follow(Collection::new(api, None), move |event| {
+            sink.send(event).unwrap();
+        }));
         let version = |pod: &Pod| pod.resource_version().unwrap_or_default();
         let mut words = Vec::new();
         while words.len() < count {

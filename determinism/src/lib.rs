@@ -5,23 +5,24 @@
 //! first. [`fix`] makes what a thread draws from then on come of a seed. It does so by taking the
 //! place of the C library's `getrandom`, which every draw ends in.
 //!
-//! Predictable randomness is for simulations alone: tokens and keys are drawn by other threads. Builds
-//! without debug assertions, such as releases, do not have it at all, and [`fix`] does nothing there.
+//! Predictable randomness is for simulations alone. Tokens and keys are drawn by other threads, which
+//! this leaves as they are; and what runs in production, `dispatch-admission` and `dispatch-adapter`,
+//! does not have this crate in it.
 
-#[cfg(all(target_os = "linux", debug_assertions))]
+#[cfg(target_os = "linux")]
 mod interposed;
 
 /// Fixes what this thread draws from now on. A thread should do this before it makes its first map,
 /// and be used for one simulation only.
 pub fn fix(seed: u64) {
-    #[cfg(all(target_os = "linux", debug_assertions))]
+    #[cfg(target_os = "linux")]
     interposed::fix(seed);
-    #[cfg(not(all(target_os = "linux", debug_assertions)))]
+    #[cfg(not(target_os = "linux"))]
     let _ = seed;
 }
 
 /// Whether this build can fix anything.
-pub const AVAILABLE: bool = cfg!(all(target_os = "linux", debug_assertions));
+pub const AVAILABLE: bool = cfg!(target_os = "linux");
 
 #[cfg(test)]
 mod tests {

@@ -9,6 +9,7 @@ mod informer;
 mod pause;
 mod recorder;
 mod run;
+mod transport;
 mod view;
 
 use std::time::Duration;
@@ -16,9 +17,11 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::api::{Failure, Request, Verb};
+use crate::object::Object;
 use crate::resource::Resource;
 
-pub use run::{ResponseBody, Running, SendRequest, Timing, Transport, run};
+pub use run::{Running, Timing, run};
+pub use transport::{ResponseBody, SendRequest, Transport};
 pub use view::{Change, View};
 
 /// A process of the real cluster.
@@ -96,7 +99,12 @@ pub trait Controller: Send {
     /// It is told of the answer of each request of its plan. After a refusal the rest of the plan is
     /// dropped and the key tried again later, unless this says otherwise; whether an Event was taken
     /// changes nothing, nor does it that what was to be deleted is gone.
-    fn answered(&mut self, key: &Key, request: &Request, answer: &Result<Value, Failure>) -> Next {
+    fn answered(
+        &mut self,
+        key: &Key,
+        request: &Request,
+        answer: &Result<&Object, Failure>,
+    ) -> Next {
         let _ = key;
         match answer {
             Ok(_) => Next::GoOn,

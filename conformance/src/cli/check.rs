@@ -2,6 +2,7 @@
 
 use std::error::Error as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
@@ -80,7 +81,7 @@ fn agrees(scenario: &Scenario, begin: &Begin, history: &History) -> Result<(), S
     if !same_mode {
         return Err(format!("`{}` is not played in the mode that the history names", scenario.id));
     }
-    let is_end = |event: &&Event| matches!(event.what, What::StepEnded(_));
+    let is_end = |event: &&Arc<Event>| matches!(event.what, What::StepEnded(_));
     let ended = history.events().iter().filter(is_end).count();
     let finished = history.end().is_some_and(|end| end.why == EndedBy::Finished);
     let steps = scenario.steps.len();

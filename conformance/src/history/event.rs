@@ -1,6 +1,7 @@
 //! What a history is made of: one event a line.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use dispatch_contract::CallError;
 use dispatch_contract::driver::Verb;
@@ -261,7 +262,24 @@ pub struct ObjectVersion {
     /// What the watch said of it.
     pub change: Change,
     /// The whole object; of a deleted one, its last state.
-    pub object: Value,
+    #[serde(with = "shared")]
+    pub object: Arc<Value>,
+}
+
+/// Shared JSON, written as any other.
+mod shared {
+    use std::sync::Arc;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use serde_json::Value;
+
+    pub(super) fn serialize<S: Serializer>(value: &Arc<Value>, to: S) -> Result<S::Ok, S::Error> {
+        (**value).serialize(to)
+    }
+
+    pub(super) fn deserialize<'a, D: Deserializer<'a>>(from: D) -> Result<Arc<Value>, D::Error> {
+        Value::deserialize(from).map(Arc::new)
+    }
 }
 
 /// What a watch says of a version.

@@ -1,6 +1,7 @@
 //! The read model: what expectations and judges ask a history.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 
 use dispatch_contract::{ObjectName, names};
 use jiff::Timestamp;
@@ -18,7 +19,7 @@ use super::{
 /// its arrival, so that questions about an order are answered alike while a run lasts and later.
 #[derive(Clone, Debug, Default)]
 pub struct History {
-    events: Vec<Event>,
+    events: Vec<Arc<Event>>,
     trails: Vec<Trail>,
     by_uid: HashMap<String, usize>,
     by_kind: BTreeMap<Kind, Vec<usize>>,
@@ -115,8 +116,8 @@ impl Call {
     }
 }
 
-impl FromIterator<Event> for History {
-    fn from_iter<I: IntoIterator<Item = Event>>(events: I) -> Self {
+impl<E: Into<Arc<Event>>> FromIterator<E> for History {
+    fn from_iter<I: IntoIterator<Item = E>>(events: I) -> Self {
         let mut history = Self::default();
         for event in events {
             history.push(event);
@@ -128,7 +129,8 @@ impl FromIterator<Event> for History {
 /// Filling.
 impl History {
     /// Adds the next event.
-    pub fn push(&mut self, event: Event) {
+    pub fn push(&mut self, event: impl Into<Arc<Event>>) {
+        let event = event.into();
         self.latest_order = self.latest_order.max(event.order.unwrap_or_default());
         let seq = event.seq;
         match &event.what {
@@ -269,7 +271,7 @@ fn agrees_with_itself(order: u64, version: &ObjectVersion) -> bool {
 /// The run.
 impl History {
     /// All events, in the order of their recording.
-    pub fn events(&self) -> &[Event] {
+    pub fn events(&self) -> &[Arc<Event>] {
         &self.events
     }
 
@@ -295,7 +297,7 @@ impl History {
     }
 
     /// The events before the first gap: among these, none is missing. All, where there is no gap.
-    pub fn before_gaps(&self) -> &[Event] {
+    pub fn before_gaps(&self) -> &[Arc<Event>] {
         &self.events[..self.whole.unwrap_or(self.events.len()).min(self.events.len())]
     }
 

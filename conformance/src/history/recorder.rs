@@ -13,14 +13,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::future::join_all;
-use kube::api::{DynamicObject, ListParams};
-use kube::{Client, ResourceExt};
+use kube::Client;
+use serde_json::Value;
 use thiserror::Error;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::{Change, Gap, Kind, ObjectVersion, What};
-use crate::follow::{Seen, follow};
+use crate::follow::{Seen, Whole, follow};
 
 pub use journal::{Journal, JournalError, Reader};
 pub use kinds::Recorded;
@@ -76,7 +76,8 @@ impl Recorder {
                 journal: Arc::clone(&journal),
                 known: Arc::clone(&known),
             };
-            tasks.spawn(follow(one.api(client.clone()), one.fields(), move |seen| sink.take(seen)));
+            let collection = one.collection(client.clone());
+            tasks.spawn(follow(collection, move |seen| sink.take(seen)));
         }
         let this = Self { client, journal, recorded, known, tasks };
         this.first_lists().await?;
@@ -110,9 +111,8 @@ impl Recorder {
     }
 
     async fn catch_up_with(&self, one: &Recorded) {
-        let params = ListParams { field_selector: one.fields(), ..ListParams::default() };
-        let api = one.api(self.client.clone());
-        let missing = match timeout(CATCH_UP_LIMIT, api.list(&params)).await {
+        let collection = one.collection(self.client.clone());
+        let missing = match timeout(CATCH_UP_LIMIT, collection.list()).await {
             Ok(Ok(list)) => self.reach(one.kind, &Listing::of(&list)).await,
             Ok(Err(error)) => Some(format!("the last list failed: {error}")),
             Err(_) => Some(format!("the last list was not answered within {CATCH_UP_LIMIT:?}")),
@@ -148,24 +148,28 @@ struct Sink {
 }
 
 impl Sink {
-    fn take(&self, seen: Seen<DynamicObject>) {
+    fn take(&self, seen: Seen<Whole>) {
         // Held until the version is in the journal: whoever sees that it is known may rely on that.
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         match seen {
             Seen::Listed(objects) => {
+                let objects = objects.into_iter().map(|it| self.shared(it)).collect();
                 for (change, object) in known.relist(self.kind, objects) {
                     self.version(change, object);
                 }
             }
             Seen::Added(object) => {
+                let object = self.shared(object);
                 known.keep(self.kind, &object);
                 self.version(Change::Added, object);
             }
             Seen::Modified(object) => {
+                let object = self.shared(object);
                 known.keep(self.kind, &object);
                 self.version(Change::Modified, object);
             }
             Seen::Deleted(object) => {
+                let object = self.shared(object);
                 known.forget(self.kind, &object);
                 self.version(Change::Deleted, object);
             }
@@ -180,17 +184,27 @@ impl Sink {
         known.announce();
     }
 
-    fn version(&self, change: Change, mut object: DynamicObject) {
-        object.types.get_or_insert_with(|| self.recorded.types());
-        let resource_version = object.resource_version().unwrap_or_default();
+    /// The object, which says of which kind it is: in a list of the real API server it does not.
+    fn shared(&self, Whole(mut object): Whole) -> Arc<Value> {
+        let types = self.recorded.types();
+        for (key, text) in [("apiVersion", types.api_version), ("kind", types.kind)] {
+            if object[key].is_null() {
+                object[key] = text.into();
+            }
+        }
+        Arc::new(object)
+    }
+
+    fn version(&self, change: Change, object: Arc<Value>) {
+        let text = |key: &str| object["metadata"][key].as_str().map(str::to_owned);
         let version = ObjectVersion {
             kind: self.kind,
-            namespace: object.namespace(),
-            name: object.name_any(),
-            uid: object.uid().unwrap_or_default(),
+            namespace: text("namespace"),
+            name: text("name").unwrap_or_default(),
+            uid: text("uid").unwrap_or_default(),
             change,
-            object: serde_json::json!(object),
-            resource_version,
+            resource_version: text("resourceVersion").unwrap_or_default(),
+            object,
         };
         let order = version.resource_version.parse().ok();
         self.journal.note(order, What::Version(Box::new(version)));

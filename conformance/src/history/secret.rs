@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde_json::Value;
 
+use super::ObjectVersion;
+
 /// The greatest depth of an event's JSON. Deeper text is refused by the reader.
 pub(super) const DEPTH: usize = 100;
 
@@ -46,6 +48,21 @@ const FIELDS: [&str; 6] =
 pub(super) fn find(event: &Value) -> Option<Finding> {
     let mut path = Path(Vec::new());
     walk(event, &mut path)
+}
+
+/// The same for the event of a version: nearly all of it is the object, which is not copied for this.
+pub(super) fn find_in_version(version: &ObjectVersion) -> Option<Finding> {
+    let ObjectVersion { kind: _, namespace, name, uid, resource_version, change: _, object } =
+        version;
+    let mut path = Path(["what", "version", "object"].map(Step::Key).into());
+    walk(object, &mut path).or_else(|| {
+        let texts = [namespace.as_ref(), Some(name), Some(uid), Some(resource_version)];
+        texts
+            .into_iter()
+            .flatten()
+            .find_map(|text| credentials(text))
+            .map(|looks_like| Finding::Credentials { path: "/what/version".to_owned(), looks_like })
+    })
 }
 
 /// The greatest depth at which an event has what is part of it.

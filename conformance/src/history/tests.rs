@@ -2,6 +2,7 @@
 
 use std::io::{Cursor, Write};
 use std::path::Path;
+use std::sync::Arc;
 
 use dispatch_contract::names;
 use rstest::rstest;
@@ -11,7 +12,7 @@ use super::reader::LINE_BYTES;
 use super::told::{NAME, Told, UID};
 use super::*;
 
-fn write(events: &[Event]) -> Vec<u8> {
+fn write(events: &[Arc<Event>]) -> Vec<u8> {
     let mut file = Vec::new();
     let mut writer = HistoryWriter::new(&mut file, Path::new("h"));
     for event in events {
@@ -328,10 +329,10 @@ fn a_call_is_found_with_what_became_of_it() {
 #[rstest]
 #[case::its_number(|version: &mut ObjectVersion| version.resource_version = "7".to_owned())]
 #[case::its_objects_number(
-    |version: &mut ObjectVersion| version.object["metadata"]["resourceVersion"] = json!("7"))]
-#[case::its_uid(|version: &mut ObjectVersion| version.object["metadata"]["uid"] = json!("other"))]
+    |version: &mut ObjectVersion| Arc::make_mut(&mut version.object)["metadata"]["resourceVersion"] = json!("7"))]
+#[case::its_uid(|version: &mut ObjectVersion| Arc::make_mut(&mut version.object)["metadata"]["uid"] = json!("other"))]
 #[case::its_name(|version: &mut ObjectVersion| version.name = "other".to_owned())]
-#[case::its_kind(|version: &mut ObjectVersion| version.object["kind"] = json!("Lease"))]
+#[case::its_kind(|version: &mut ObjectVersion| Arc::make_mut(&mut version.object)["kind"] = json!("Lease"))]
 fn a_version_that_contradicts_itself_is_a_gap_of_its_kind(#[case] change: fn(&mut ObjectVersion)) {
     let mut told = Told::kueue();
     told.runs();

@@ -2,6 +2,7 @@
 //! one out, repeat it or change the order.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use dispatch_contract::{CallError, ErrorKind, names};
 use jiff::{SignedDuration, Timestamp};
@@ -164,7 +165,7 @@ impl Told {
             uid: text("uid"),
             resource_version: self.order.to_string(),
             change,
-            object,
+            object: Arc::new(object),
         };
         self.tell(Some(self.order), What::Version(Box::new(version)))
     }

@@ -3,7 +3,6 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
 use thiserror::Error;
 
 use super::reader::LINE_BYTES;
@@ -98,12 +97,15 @@ impl<W: Write> HistoryWriter<W> {
 
     /// Makes the line of an event. `Err` says why it may not be written.
     fn encode(&mut self, event: &Event) -> Result<(), String> {
-        let value = serde_json::to_value(event).map_err(|error| error.to_string())?;
-        if let Some(kind) = secret_kind(&value) {
-            return Err(kind);
+        let finding = match &event.what {
+            What::Version(version) => secret::find_in_version(version),
+            _ => secret::find(&serde_json::to_value(event).map_err(|error| error.to_string())?),
+        };
+        if let Some(finding) = finding {
+            return Err(finding.to_string());
         }
         self.line.clear();
-        serde_json::to_writer(&mut self.line, &value).map_err(|error| error.to_string())?;
+        serde_json::to_writer(&mut self.line, event).map_err(|error| error.to_string())?;
         self.line.push(b'\n');
         let bytes = self.line.len();
         if bytes > LINE_BYTES {
@@ -119,10 +121,6 @@ impl<W: Write> HistoryWriter<W> {
             WriteError::Io { seq, what, path, source }
         })
     }
-}
-
-fn secret_kind(event: &Value) -> Option<String> {
-    secret::find(event).map(|finding| finding.to_string())
 }
 
 /// The gap that stands for an event.

@@ -15,7 +15,7 @@ use super::decide::{Action, decide};
 use super::nodes::MANAGER;
 use super::policy::Policies;
 use super::status;
-use crate::follow::{Seen, follow};
+use crate::follow::{Collection, Seen, follow};
 
 /// How long each request may take.
 const REQUEST_LIMIT: Duration = Duration::from_secs(10);
@@ -32,7 +32,7 @@ pub(super) async fn serve(
 ) {
     let (sink, mut seen) = mpsc::unbounded_channel();
     let fields = Some(format!("spec.nodeName={node}"));
-    let watched = follow(Api::<Pod>::all(client.clone()), fields, move |event| {
+    let watched = follow(Collection::new(Api::<Pod>::all(client.clone()), fields), move |event| {
         // The receiver is gone only when this future is about to be dropped too.
         let _ = sink.send(event);
     });

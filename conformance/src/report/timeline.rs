@@ -33,7 +33,7 @@ pub(super) fn timeline(history: &History, proof: &[u64]) -> Vec<Entry> {
         shown.extend(steps.next().map(|event| event.seq));
     }
     let events = history.events().iter().filter(|event| shown.contains(&event.seq));
-    let mut events: Vec<&Event> = events.collect();
+    let mut events: Vec<&Event> = events.map(AsRef::as_ref).collect();
     // Watches of several kinds deliver in any order; the store's is the one that counts.
     events.sort_by_key(|event| (event.order.unwrap_or_default(), event.seq));
     events

@@ -1,6 +1,7 @@
 //! What can be said of a history in which something is missing.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use jiff::SignedDuration;
 
@@ -30,7 +31,7 @@ pub(super) fn broken_before(history: &History) -> BTreeMap<&'static str, Verdict
     late.into_iter().filter(|(rule, _)| early.contains_key(rule)).collect()
 }
 
-fn broken(events: &[Event]) -> BTreeMap<&'static str, Verdict> {
+fn broken(events: &[Arc<Event>]) -> BTreeMap<&'static str, Verdict> {
     let history: History = events.iter().cloned().collect();
     let broken = judge_as_it_is(&history).into_iter().filter(|it| it.verdict.is_fail());
     broken.map(|judgement| (judgement.rule.as_str(), judgement.verdict)).collect()

@@ -1,6 +1,7 @@
 //! What holds for all judges, and how their own tests ask them.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use dispatch_contract::rules::{RULES, RuleId};
 use rstest::rstest;
@@ -103,8 +104,8 @@ fn a_gap_makes_a_pass_inconclusive_for_the_rules_that_read_it() {
 }
 
 /// The history that is read back from these events.
-fn read_back<'e>(events: impl Iterator<Item = &'e Event>) -> History {
-    let lines = events.map(|event| serde_json::to_string(event).unwrap() + "\n");
+fn read_back<'e>(events: impl Iterator<Item = &'e Arc<Event>>) -> History {
+    let lines = events.map(|event| serde_json::to_string(&**event).unwrap() + "\n");
     read(lines.collect::<String>().as_bytes(), std::path::Path::new("told")).unwrap()
 }
 

@@ -15,7 +15,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use crate::follow::{Seen, follow};
+use crate::follow::{Collection, Seen, follow};
 use crate::scenario::EditPatch;
 
 /// The field manager of what the suite makes.
@@ -233,7 +233,8 @@ pub(super) async fn delete_all(
 /// Returns when there is no object of a kind in a namespace.
 pub(super) async fn none_left(client: &Client, api_version: &str, kind: &str, namespace: &str) {
     let (sink, mut seen) = mpsc::unbounded_channel();
-    let followed = follow(api(client, api_version, kind, Some(namespace)), None, move |event| {
+    let collection = Collection::new(api(client, api_version, kind, Some(namespace)), None);
+    let followed = follow(collection, move |event| {
         // The receiver is gone only when this future is about to be dropped too.
         let _ = sink.send(event);
     });

@@ -38,7 +38,7 @@ struct History {
     journal: Arc<Journal>,
     log: Arc<dyn Log>,
     reader: Reader,
-    seen: Vec<Event>,
+    seen: Vec<Arc<Event>>,
 }
 
 impl History {
@@ -75,7 +75,7 @@ impl History {
         self.until(fault, is_met).await.unwrap()
     }
 
-    fn all(&mut self) -> &[Event] {
+    fn all(&mut self) -> &[Arc<Event>] {
         while let Some(event) = self.reader.try_next() {
             self.seen.push(event);
         }

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use serde_json::json;
 
 use super::failure::Failure;
@@ -11,7 +10,7 @@ use super::metadata::{mark_deleted, precondition_failed, set_finalizer};
 use super::request::{Delete, List, Propagation};
 use super::selector::Selection;
 use super::server::State;
-use super::stored::Stored;
+use super::stored::{Document, Stored};
 use super::target::Target;
 use super::webhook::Operation;
 use super::writing::Written;
@@ -49,7 +48,7 @@ impl State {
             of_object(resource, old, options, target.now)
         };
         if options.dry_run {
-            return Ok(answer(resource, old, !deletion.goes, None));
+            return Ok(answer(resource, &found, !deletion.goes));
         }
         let mut last = found;
         if let Some(marked) = deletion.marked.filter(|it| it != last.object()) {
@@ -58,7 +57,7 @@ impl State {
         if deletion.goes {
             self.store.remove(resource, target.namespace, target.name);
         }
-        Ok(answer(resource, last.object(), !deletion.goes, Some(&last)))
+        Ok(answer(resource, &last, !deletion.goes))
     }
 
     /// Deletes all that are selected.
@@ -88,7 +87,7 @@ impl State {
             "kind": format!("{}List", resource.kind), "apiVersion": resource.api_version(),
             "metadata": {"resourceVersion": self.store.revision().to_string()}, "items": deleted,
         });
-        Ok((200, Bytes::from(list.to_string())))
+        Ok((200, Document::Other(list)))
     }
 }
 
@@ -223,11 +222,11 @@ fn returns_deleted(resource: &Resource) -> bool {
     [resource::POD, resource::SERVICE, resource::SERVICE_ACCOUNT].contains(&resource)
 }
 
-fn answer(resource: &Resource, last: &Object, stays: bool, stored: Option<&Stored>) -> Written {
+fn answer(resource: &Resource, last: &Arc<Stored>, stays: bool) -> Written {
     if stays || returns_deleted(resource) {
-        let json = stored.map_or_else(|| Bytes::from(last.to_string()), Stored::json);
-        return (200, json);
+        return (200, Document::Stored(Arc::clone(last)));
     }
+    let last = last.object();
     let status = json!({
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",
         "details": {
@@ -235,5 +234,5 @@ fn answer(resource: &Resource, last: &Object, stays: bool, stored: Option<&Store
             "uid": text(last, "/metadata/uid"),
         },
     });
-    (200, Bytes::from(status.to_string()))
+    (200, Document::Other(status))
 }

@@ -6,8 +6,9 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
-use futures::StreamExt;
 use futures::channel::mpsc;
+use futures::stream::BoxStream;
+use futures::{StreamExt, stream};
 use serde_json::{Value, json};
 
 use super::failure::Failure;
@@ -16,8 +17,8 @@ use super::route::Options;
 use super::selector::Selection;
 use super::server::State;
 use super::service::{Answer, joined};
-use super::stored::{Kind, Stored};
-use super::watching::{self, Course, Watcher};
+use super::stored::{Document, Kind, Stored};
+use super::watching::{self, Course, Told, Watcher};
 use crate::object::{Object, name, namespace};
 use crate::resource::Resource;
 
@@ -35,7 +36,7 @@ pub(super) fn metadata_only(object: &Object) -> Object {
 
 impl State {
     /// One object.
-    pub(super) fn get(&self, request: &Request, options: Options) -> Result<Answer, Failure> {
+    pub(super) fn get(&self, request: &Request) -> Result<Document, Failure> {
         let resource = request.resource;
         let has_it = match request.subresource.as_deref() {
             None => true,
@@ -51,10 +52,7 @@ impl State {
         let within = request.namespace.as_deref().unwrap_or_default();
         let found = self.store.find(resource, within, name);
         let found = found.ok_or_else(|| Failure::not_found(resource, name))?;
-        if options.metadata_only {
-            return Ok(Answer::of(200, &metadata_only(found.object())));
-        }
-        Ok(Answer::Json(200, found.json()))
+        Ok(Document::Stored(Arc::clone(found)))
     }
 
     /// A collection.
@@ -93,6 +91,12 @@ impl State {
         Ok(written(resource, &selected, &metadata, options.metadata_only))
     }
 
+    /// All objects of a kind, and the revision of which they are.
+    pub(super) fn everything(&self, resource: &'static Resource) -> (u64, Vec<Arc<Object>>) {
+        let all = self.store.all(resource, None).map(|it| it.shared());
+        (self.store.revision(), all.collect())
+    }
+
     /// The objects that are selected, as they were at a revision.
     fn selected(
         &self,
@@ -109,11 +113,8 @@ impl State {
         all.values().flat_map(|it| it.values()).filter(has).cloned().collect()
     }
 
-    /// A collection, from a revision on.
+    /// A collection, from a revision on: as lines.
     pub(super) fn watch(&mut self, request: &Request, options: Options) -> Result<Answer, Failure> {
-        let Verb::Watch { list, bookmarks, timeout_seconds } = &request.verb else {
-            return Err(Failure::unsupported("a watch that is none"));
-        };
         if options.initial_events {
             // As a server says it that has no streaming lists.
             let message = "ListOptions.meta.k8s.io \"\" is invalid: sendInitialEvents: Forbidden: \
@@ -122,6 +123,19 @@ impl State {
             return Err(Failure::new(422, "Invalid", message));
         }
         let resource = request.resource;
+        let told = self.follow(request)?;
+        Ok(Answer::Lines(told.map(move |it| it.line(resource, options.metadata_only)).boxed()))
+    }
+
+    /// The same: what it tells.
+    pub(super) fn follow(
+        &mut self,
+        request: &Request,
+    ) -> Result<BoxStream<'static, Told>, Failure> {
+        let Verb::Watch { list, bookmarks, timeout_seconds } = &request.verb else {
+            return Err(Failure::unsupported("a watch that is none"));
+        };
+        let resource = request.resource;
         let mut selection = selection(request, list)?;
         if let Some(name) = &request.name {
             let fields = format!("metadata.name={name}");
@@ -129,33 +143,31 @@ impl State {
                 Selection::parse(resource, request.namespace.as_deref(), &list.labels, &fields)?;
         }
         let from = self.revision_of(&list.resource_version)?;
-        let (sink, lines) = mpsc::unbounded();
-        let watcher = Watcher { selection, metadata_only: options.metadata_only, sink };
+        let (sink, news) = mpsc::unbounded();
+        let watcher = Watcher { selection, sink };
         // A sink whose other end is here takes all.
-        let tell = |line| watcher.sink.unbounded_send(line).unwrap_or_default();
+        let tell = |told| watcher.sink.unbounded_send(told).unwrap_or_default();
         if from == 0 {
             let all = self.store.all(resource, watcher.selection.namespace());
             for stored in all.filter(|it| watcher.selection.has(it.object())) {
-                tell(watcher.written(Kind::Added, stored));
+                tell(Told::Version(Kind::Added, Arc::clone(stored)));
             }
         } else if from < self.store.compacted() {
-            tell(watching::error(&expired(from, self.store.compacted()).status()));
-            return Ok(Answer::Lines(futures::stream::iter(drained(lines)).boxed()));
+            let error = Told::Error(expired(from, self.store.compacted()).status());
+            return Ok(stream::iter([error]).boxed());
         } else {
             let missed = self.store.since(resource, from);
-            missed.iter().filter_map(|it| watcher.line(it)).for_each(tell);
+            missed.iter().filter_map(|it| watcher.told(it)).for_each(tell);
         }
         self.store.watch(resource, watcher);
         let by_itself = || WATCH_S + self.random.u64(0..WATCH_S);
         let lasts = timeout_seconds.filter(|it| *it > 0).unwrap_or_else(by_itself);
         let course = Course {
-            resource,
-            metadata_only: options.metadata_only,
             bookmarks: *bookmarks,
             lasts: Duration::from_secs(lasts),
             revisions: self.store.revisions(),
         };
-        Ok(Answer::Lines(watching::stream(lines, course).boxed()))
+        Ok(watching::stream(news, course).boxed())
     }
 
     /// The revision of a resourceVersion; 0 for none.
@@ -174,10 +186,6 @@ impl State {
         }
         Ok(revision)
     }
-}
-
-fn drained(mut lines: mpsc::UnboundedReceiver<Bytes>) -> Vec<Bytes> {
-    std::iter::from_fn(|| lines.try_recv().ok()).collect()
 }
 
 fn selection(request: &Request, list: &List) -> Result<Selection, Failure> {

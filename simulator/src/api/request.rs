@@ -139,6 +139,13 @@ impl Request {
         Self::to(resource, namespace, Some(name), Verb::Get)
     }
 
+    /// Watches all objects of a kind from a revision on.
+    pub(crate) fn watch(resource: &'static Resource, after: u64) -> Self {
+        let list = List { resource_version: after.to_string(), ..List::default() };
+        let verb = Verb::Watch { list, bookmarks: false, timeout_seconds: None };
+        Self::to(resource, "", None, verb)
+    }
+
     /// Makes an object.
     pub fn create(resource: &'static Resource, object: Value, manager: &str) -> Self {
         let namespace = crate::object::namespace(&object).to_owned();
@@ -197,6 +204,25 @@ impl Request {
     pub fn on(mut self, subresource: &str) -> Self {
         self.subresource = Some(subresource.to_owned());
         self
+    }
+}
+
+impl Verb {
+    /// The options of a write.
+    pub(super) fn write_mut(&mut self) -> Option<&mut Write> {
+        match self {
+            Self::Create(_, write)
+            | Self::Update(_, write)
+            | Self::MergePatch(_, write)
+            | Self::JsonPatch(_, write)
+            | Self::StrategicPatch(_, write)
+            | Self::Apply(_, write, _) => Some(write),
+            Self::Get
+            | Self::List(_)
+            | Self::Watch { .. }
+            | Self::Delete(_)
+            | Self::DeleteCollection(..) => None,
+        }
     }
 }
 

@@ -78,7 +78,7 @@ impl ByLabel {
 
 impl ByField {
     fn fits(&self, object: &Object) -> bool {
-        let found = match object.pointer(self.pointer) {
+        let found = match object::at(object, self.pointer) {
             Some(Value::Bool(it)) => (*it).to_string() == self.text,
             Some(Value::Number(it)) => it.to_string() == self.text,
             Some(Value::String(it)) => *it == self.text,

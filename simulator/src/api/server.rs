@@ -4,15 +4,23 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
+use futures::StreamExt;
+use futures::future::ready;
+use futures::stream::BoxStream;
 use serde_json::json;
 
+use super::failure::Failure;
+use super::request::{Request, Verb};
 use super::service::ApiService;
 use super::store::Store;
-use super::user::User;
+use super::stored::{Document, Kind};
+use super::user::{Caller, User};
+use super::watching::Told;
 use super::webhook::Webhook;
 use super::{metadata, service};
 use crate::component::{Component, SendRequest, Transport};
-use crate::resource::NAMESPACE;
+use crate::object::Object;
+use crate::resource::{NAMESPACE, Resource};
 
 /// Tells the time.
 pub(super) type Now = Arc<dyn Fn() -> jiff::Timestamp + Send + Sync>;
@@ -79,7 +87,47 @@ impl Server {
 
     /// A component's way to the server.
     pub fn transport(&self, component: Component) -> Transport {
-        Transport::new(component.as_str(), self.sender(User::Component(component)))
+        Transport::direct(self.clone(), component)
+    }
+
+    /// Does what a component asks for: as [`Server::service`], but with objects in place of their
+    /// JSON. Of a component nothing is checked that HTTP alone has.
+    pub(crate) fn execute(
+        &self,
+        component: Component,
+        mut request: Request,
+    ) -> Result<Arc<Object>, Failure> {
+        let mut state = self.lock();
+        if let Verb::Get = request.verb {
+            return state.get(&request).map(Document::shared);
+        }
+        if let Some(write) = request.verb.write_mut()
+            && write.manager.is_empty()
+        {
+            component.as_str().clone_into(&mut write.manager);
+        }
+        let (_, document) = state.write(request, &Caller::of_component(component))?;
+        Ok(document.shared())
+    }
+
+    /// All objects of a kind, and the revision of which they are.
+    pub(crate) fn everything(&self, resource: &'static Resource) -> (u64, Vec<Arc<Object>>) {
+        self.lock().everything(resource)
+    }
+
+    /// What becomes of the objects of a kind after a revision: each object, and whether it is gone.
+    /// Ends where a watch would.
+    pub(crate) fn changes(
+        &self,
+        resource: &'static Resource,
+        after: u64,
+    ) -> Result<BoxStream<'static, (Arc<Object>, bool)>, Failure> {
+        let told = self.lock().follow(&Request::watch(resource, after))?;
+        let versions = told.map(|told| match told {
+            Told::Version(kind, stored) => Some((stored.shared(), kind == Kind::Deleted)),
+            Told::Bookmark(_) | Told::Error(_) => None,
+        });
+        Ok(versions.take_while(|it| ready(it.is_some())).filter_map(ready).boxed())
     }
 
     /// Whether a component runs. While it does not, what its webhooks would look at is refused.

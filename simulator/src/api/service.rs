@@ -117,19 +117,16 @@ impl State {
         options: Options,
         caller: &Caller,
     ) -> Result<Answer, Failure> {
-        match &request.verb {
-            Verb::Get => self.get(&request, options),
-            Verb::List(list) => self.list(&request, list, options),
-            Verb::Watch { .. } => self.watch(&request, options),
-            _ => {
-                let (code, object) = self.write(request, caller)?;
-                if options.metadata_only {
-                    let whole = serde_json::from_slice(&object).unwrap_or_default();
-                    return Ok(Answer::of(code, &reading::metadata_only(&whole)));
-                }
-                Ok(Answer::Json(code, object))
-            }
+        let (code, document) = match &request.verb {
+            Verb::List(list) => return self.list(&request, list, options),
+            Verb::Watch { .. } => return self.watch(&request, options),
+            Verb::Get => (200, self.get(&request)?),
+            _ => self.write(request, caller)?,
+        };
+        if options.metadata_only {
+            return Ok(Answer::of(code, &reading::metadata_only(document.value())));
         }
+        Ok(Answer::Json(code, document.json()))
     }
 }
 

@@ -1,8 +1,10 @@
 //! A version of an object, as it is stored.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use bytes::{Bytes, BytesMut};
+
+use serde_json::Value;
 
 use super::fields::Managers;
 use crate::object::Object;
@@ -25,23 +27,23 @@ pub(super) enum Kind {
     Deleted,
 }
 
-/// A version of an object. It is written as JSON once: gets, lists and watches share the bytes.
+/// A version of an object. It is written as JSON once, when somebody wants it so: gets, lists and
+/// watches share the bytes.
 #[derive(Debug)]
 pub(super) struct Stored {
-    object: Object,
+    object: Arc<Object>,
     /// What became of the object with this version.
     kind: Kind,
     /// The line of a watch that tells so.
-    line: Bytes,
+    line: OnceLock<Bytes>,
     /// The managers of its fields, once somebody wanted to know.
     managers: OnceLock<Managers>,
 }
 
 impl Stored {
     pub(super) fn new(object: Object, kind: Kind, managers: Option<Managers>) -> Self {
-        let line = line(kind, &object);
         let managers = managers.map(OnceLock::from).unwrap_or_default();
-        Self { object, kind, line, managers }
+        Self { object: Arc::new(object), kind, line: OnceLock::new(), managers }
     }
 
     /// The managers of its fields.
@@ -53,16 +55,21 @@ impl Stored {
         &self.object
     }
 
+    /// The object, to be kept.
+    pub(super) fn shared(&self) -> Arc<Object> {
+        Arc::clone(&self.object)
+    }
+
     /// The object as JSON.
     pub(super) fn json(&self) -> Bytes {
-        let start = prefix(self.kind).len();
-        self.line.slice(start..self.line.len() - SUFFIX.len())
+        let line = self.own_line();
+        line.slice(prefix(self.kind).len()..line.len() - SUFFIX.len())
     }
 
     /// The line that tells this of it.
     pub(super) fn line(&self, kind: Kind) -> Bytes {
         if kind == self.kind {
-            return self.line.clone();
+            return self.own_line().clone();
         }
         let json = self.json();
         let mut out = BytesMut::with_capacity(json.len() + 40);
@@ -71,10 +78,46 @@ impl Stored {
         out.extend_from_slice(SUFFIX.as_bytes());
         out.freeze()
     }
+
+    fn own_line(&self) -> &Bytes {
+        self.line.get_or_init(|| line(self.kind, &self.object))
+    }
+}
+
+/// What is answered: an object as it is stored, or whatever else.
+#[derive(Clone, Debug)]
+pub(super) enum Document {
+    Stored(Arc<Stored>),
+    Other(Value),
+}
+
+impl Document {
+    /// As JSON.
+    pub(super) fn json(&self) -> Bytes {
+        match self {
+            Self::Stored(stored) => stored.json(),
+            Self::Other(value) => Bytes::from(value.to_string()),
+        }
+    }
+
+    pub(super) fn value(&self) -> &Value {
+        match self {
+            Self::Stored(stored) => stored.object(),
+            Self::Other(value) => value,
+        }
+    }
+
+    /// To be kept.
+    pub(super) fn shared(self) -> Arc<Value> {
+        match self {
+            Self::Stored(stored) => stored.shared(),
+            Self::Other(value) => Arc::new(value),
+        }
+    }
 }
 
 /// The line of a watch that tells this of an object.
-pub(super) fn line(kind: Kind, object: &Object) -> Bytes {
+fn line(kind: Kind, object: &Object) -> Bytes {
     let mut out = Vec::with_capacity(8192);
     out.extend_from_slice(prefix(kind).as_bytes());
     // JSON values can always be written to memory.

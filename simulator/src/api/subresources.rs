@@ -1,11 +1,11 @@
 //! Creates of subresources: bindings of pods, tokens of service accounts.
 
-use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::failure::Failure;
 use super::metadata::precondition_failed;
 use super::server::State;
+use super::stored::Document;
 use super::target::Target;
 use super::user;
 use super::writing::Written;
@@ -66,7 +66,7 @@ impl State {
         let status = json!({
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201,
         });
-        Ok((201, Bytes::from(status.to_string())))
+        Ok((201, Document::Other(status)))
     }
 
     /// Gives a token of a service account.
@@ -90,7 +90,7 @@ impl State {
             },
             "status": {"token": token, "expirationTimestamp": seconds(expires)},
         });
-        Ok((201, Bytes::from(answer.to_string())))
+        Ok((201, Document::Other(answer)))
     }
 }
 

@@ -41,7 +41,7 @@ impl User {
     ) -> Result<Caller, Failure> {
         match self {
             Self::Administrator => Ok(Caller::master("kubernetes-admin")),
-            Self::Component(component) => Ok(Caller::master(component.as_str())),
+            Self::Component(component) => Ok(Caller::of_component(component)),
             Self::OfToken => {
                 let unauthorized = || Failure::new(401, "Unauthorized", "Unauthorized");
                 of_token(headers, store, now).map(|it| Caller::of(&it)).ok_or_else(unauthorized)
@@ -53,6 +53,11 @@ impl User {
 impl Caller {
     fn master(name: &str) -> Self {
         Self { name: name.to_owned(), groups: vec!["system:masters".to_owned()] }
+    }
+
+    /// A component of the cluster, which may do anything.
+    pub(super) fn of_component(component: Component) -> Self {
+        Self::master(component.as_str())
     }
 
     /// The user of this name, with the groups that come with it.

@@ -13,8 +13,7 @@ use tokio::time::{Instant, sleep_until};
 use super::reading::metadata_only;
 use super::selector::Selection;
 use super::store::Logged;
-use super::stored::{self, Kind};
-use crate::object::Object;
+use super::stored::{Kind, Stored};
 use crate::resource::Resource;
 
 /// How often bookmarks are sent: apiserver `pkg/storage/cacher/cacher.go`, bookmarkFrequency.
@@ -28,83 +27,88 @@ const LAST_BOOKMARK: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(super) struct Watcher {
     pub(super) selection: Selection,
-    /// Whether it wants no more than the metadata.
-    pub(super) metadata_only: bool,
-    pub(super) sink: UnboundedSender<Bytes>,
+    pub(super) sink: UnboundedSender<Told>,
+}
+
+/// What a watch tells.
+#[derive(Clone, Debug)]
+pub(super) enum Told {
+    /// What became of an object with this version.
+    Version(Kind, Arc<Stored>),
+    /// All up to this revision was told.
+    Bookmark(u64),
+    /// It cannot go on, for this reason.
+    Error(Value),
+}
+
+impl Told {
+    /// The line that tells it of this kind.
+    pub(super) fn line(self, resource: &Resource, metadata_only: bool) -> Bytes {
+        match self {
+            Self::Version(kind, stored) if metadata_only => {
+                Stored::new(self::metadata_only(stored.object()), kind, None).line(kind)
+            }
+            Self::Version(kind, stored) => stored.line(kind),
+            Self::Bookmark(revision) => bookmark(resource, metadata_only, revision),
+            Self::Error(status) => written(&json!({"type": "ERROR", "object": status})),
+        }
+    }
 }
 
 impl Watcher {
     /// Tells it what happened, if it selects it; whether it still listens.
     pub(super) fn tell(&self, logged: &Logged) -> bool {
-        match self.line(logged) {
-            Some(line) => self.sink.unbounded_send(line).is_ok(),
+        match self.told(logged) {
+            Some(told) => self.sink.unbounded_send(told).is_ok(),
             None => !self.sink.is_closed(),
         }
     }
 
-    /// The line that tells it: an object that comes into the selection is added to it, one that
-    /// leaves it is deleted from it.
-    pub(super) fn line(&self, logged: &Logged) -> Option<Bytes> {
+    /// What it is told: an object that comes into the selection is added to it, one that leaves it is
+    /// deleted from it.
+    pub(super) fn told(&self, logged: &Logged) -> Option<Told> {
         let before = logged.before.as_ref().filter(|it| self.selection.has(it.object()));
         let now = Some(&logged.now).filter(|it| !logged.gone && self.selection.has(it.object()));
         match (before, now) {
             (None, None) => None,
-            (None, Some(now)) => Some(self.written(Kind::Added, now)),
-            (Some(_), Some(now)) => Some(self.written(Kind::Modified, now)),
-            (Some(_), None) if logged.gone => Some(self.written(Kind::Deleted, &logged.now)),
+            (None, Some(now)) => Some(Told::Version(Kind::Added, Arc::clone(now))),
+            (Some(_), Some(now)) => Some(Told::Version(Kind::Modified, Arc::clone(now))),
+            (Some(_), None) if logged.gone => {
+                Some(Told::Version(Kind::Deleted, Arc::clone(&logged.now)))
+            }
             (Some(before), None) => {
                 let mut last = before.object().clone();
                 last["metadata"]["resourceVersion"] = logged.revision.to_string().into();
-                Some(self.object_written(Kind::Deleted, last))
+                let last = Stored::new(last, Kind::Deleted, None);
+                Some(Told::Version(Kind::Deleted, Arc::new(last)))
             }
         }
     }
-
-    /// The line of a version.
-    pub(super) fn written(&self, kind: Kind, stored: &stored::Stored) -> Bytes {
-        if self.metadata_only {
-            stored::line(kind, &metadata_only(stored.object()))
-        } else {
-            stored.line(kind)
-        }
-    }
-
-    fn object_written(&self, kind: Kind, object: Object) -> Bytes {
-        let object = if self.metadata_only { metadata_only(&object) } else { object };
-        stored::line(kind, &object)
-    }
-}
-
-/// The line that tells that a watch cannot go on.
-pub(super) fn error(status: &Value) -> Bytes {
-    Bytes::from(format!("{}\n", json!({"type": "ERROR", "object": status})))
 }
 
 /// When a watch ends, and whether bookmarks are sent in it.
 pub(super) struct Course {
-    pub(super) resource: &'static Resource,
-    pub(super) metadata_only: bool,
     pub(super) bookmarks: bool,
     pub(super) lasts: Duration,
     pub(super) revisions: Arc<AtomicU64>,
 }
 
 struct Watch {
-    lines: UnboundedReceiver<Bytes>,
+    news: UnboundedReceiver<Told>,
     course: Course,
     end: Instant,
     next_bookmark: Instant,
 }
 
-/// The lines of a watch, until it ends.
+/// What a watch tells, until it ends.
 pub(super) fn stream(
-    lines: UnboundedReceiver<Bytes>,
+    news: UnboundedReceiver<Told>,
     course: Course,
-) -> impl Stream<Item = Bytes> + Send + 'static {
+) -> impl Stream<Item = Told> + Send + 'static {
     let now = Instant::now();
     let end = now + course.lasts;
     let next_bookmark = next_bookmark(now, end);
-    stream::unfold(Watch { lines, course, end, next_bookmark }, Watch::next)
+    stream::unfold(Watch { news, course, end, next_bookmark }, Watch::next)
 }
 
 fn next_bookmark(now: Instant, end: Instant) -> Instant {
@@ -113,11 +117,11 @@ fn next_bookmark(now: Instant, end: Instant) -> Instant {
 }
 
 impl Watch {
-    async fn next(mut self) -> Option<(Bytes, Self)> {
+    async fn next(mut self) -> Option<(Told, Self)> {
         let wake = if self.course.bookmarks { self.next_bookmark } else { self.end };
         tokio::select! {
             biased;
-            line = self.lines.next() => return line.map(|line| (line, self)),
+            told = self.news.next() => return told.map(|told| (told, self)),
             () = sleep_until(wake) => {}
         }
         let now = Instant::now();
@@ -126,22 +130,25 @@ impl Watch {
         }
         // Read before the queue is found empty: all up to this revision was told by then.
         let revision = self.course.revisions.load(Ordering::Acquire);
-        if let Ok(line) = self.lines.try_recv() {
-            return Some((line, self));
+        if let Ok(told) = self.news.try_recv() {
+            return Some((told, self));
         }
         self.next_bookmark = next_bookmark(now, self.end);
-        let line = bookmark(&self.course, revision);
-        Some((line, self))
+        Some((Told::Bookmark(revision), self))
     }
 }
 
-fn bookmark(course: &Course, revision: u64) -> Bytes {
-    let (kind, version) = if course.metadata_only {
+fn bookmark(resource: &Resource, metadata_only: bool, revision: u64) -> Bytes {
+    let (kind, version) = if metadata_only {
         ("PartialObjectMetadata", "meta.k8s.io/v1".to_owned())
     } else {
-        (course.resource.kind, course.resource.api_version())
+        (resource.kind, resource.api_version())
     };
     let metadata = json!({"resourceVersion": revision.to_string(), "creationTimestamp": null});
     let object = json!({"kind": kind, "apiVersion": version, "metadata": metadata});
-    Bytes::from(format!("{}\n", json!({"type": "BOOKMARK", "object": object})))
+    written(&json!({"type": "BOOKMARK", "object": object}))
+}
+
+fn written(event: &Value) -> Bytes {
+    Bytes::from(format!("{event}\n"))
 }

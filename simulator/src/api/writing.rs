@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::access::{self, Attributes};
@@ -13,7 +12,7 @@ use super::metadata;
 use super::patch;
 use super::request::{Request, Verb};
 use super::server::State;
-use super::stored::Stored;
+use super::stored::{Document, Stored};
 use super::target::{Target, configuration, managers, reset};
 use super::user::Caller;
 use super::webhook::Operation;
@@ -21,7 +20,7 @@ use crate::object::{Object, is_terminating, seconds, text};
 use crate::resource::{self, Resource};
 
 /// The HTTP status and the document of an answer to a write.
-pub(super) type Written = (u16, Bytes);
+pub(super) type Written = (u16, Document);
 
 /// How an object is changed.
 enum Edit {
@@ -117,9 +116,9 @@ impl State {
             return Err(Failure::already_exists(resource, name));
         }
         if target.dry_run {
-            return Ok((201, Bytes::from(object.to_string())));
+            return Ok((201, Document::Other(object)));
         }
-        Ok((201, self.store.put_managed(resource, object, Some(managers)).json()))
+        Ok((201, Document::Stored(self.store.put_managed(resource, object, Some(managers)))))
     }
 
     /// Whether the namespace takes new objects: apiserver `admission/plugin/namespace/lifecycle`.
@@ -276,16 +275,16 @@ impl State {
         metadata::check_finalizers(resource, old, &new)?;
         self.validate(&review, &new)?;
         if is_same(old, &new) {
-            return Ok((200, found.json()));
+            return Ok((200, Document::Stored(Arc::clone(found))));
         }
         if target.dry_run {
-            return Ok((200, Bytes::from(new.to_string())));
+            return Ok((200, Document::Other(new)));
         }
         if metadata::may_go(resource, old, &new) {
             self.store.remove(resource, target.namespace, target.name);
-            return Ok((200, Bytes::from(new.to_string())));
+            return Ok((200, Document::Other(new)));
         }
-        Ok((200, self.store.put_managed(resource, new, Some(managers)).json()))
+        Ok((200, Document::Stored(self.store.put_managed(resource, new, Some(managers)))))
     }
 }
 

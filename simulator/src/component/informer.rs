@@ -3,14 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::BytesMut;
+use futures::StreamExt;
 use futures::channel::mpsc::UnboundedSender;
-use http_body_util::BodyExt;
-use serde_json::Value;
 
 use super::pause::pause;
-use super::run::Transport;
-use crate::object::Object;
+use super::transport::{Told, Transport};
+use crate::object::{Object, resource_version};
 use crate::resource::Resource;
 
 /// How long it waits after what failed.
@@ -48,9 +46,7 @@ async fn list(
     transport: &Transport,
     seen: &UnboundedSender<Seen>,
 ) -> Option<String> {
-    let answer = transport.read(&path(resource)).await.ok()?;
-    let version = answer["metadata"]["resourceVersion"].as_str()?.to_owned();
-    let items = answer["items"].as_array()?.iter().cloned().map(Arc::new).collect();
+    let (version, items) = transport.list(resource).await.ok()?;
     seen.unbounded_send(Seen::Listed(resource, items)).ok()?;
     Some(version)
 }
@@ -62,38 +58,25 @@ async fn watch(
     seen: &UnboundedSender<Seen>,
     version: &mut String,
 ) -> bool {
-    let path =
-        format!("{}?watch=true&allowWatchBookmarks=true&resourceVersion={version}", path(resource));
-    let Ok(mut body) = transport.open(&path).await else {
+    let Ok(mut told) = transport.watch(resource, version).await else {
         pause(PAUSE).await;
         return false;
     };
-    let mut rest = BytesMut::new();
-    while let Some(frame) = body.frame().await {
-        let Some(data) = frame.ok().and_then(|frame| frame.into_data().ok()) else { break };
-        rest.extend_from_slice(&data);
-        while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
-            let line = rest.split_to(end + 1);
-            let Ok(mut event) = serde_json::from_slice::<Value>(&line) else { return false };
-            let object = event["object"].take();
-            let resource_version = crate::object::resource_version(&object).to_owned();
-            let told = match event["type"].as_str() {
-                Some("ADDED" | "MODIFIED") => Some(Seen::Put(resource, Arc::new(object))),
-                Some("DELETED") => Some(Seen::Gone(resource, Arc::new(object))),
-                Some("BOOKMARK") => None,
-                // It has expired, or it is none that is known.
-                _ => return false,
-            };
-            *version = resource_version;
-            if told.is_some_and(|told| seen.unbounded_send(told).is_err()) {
-                return false;
+    while let Some(told) = told.next().await {
+        let Ok(told) = told else { return false };
+        let told = match told {
+            Told::Bookmark(reached) => {
+                *version = reached;
+                continue;
             }
+            Told::Put(object) => Seen::Put(resource, object),
+            Told::Gone(object) => Seen::Gone(resource, object),
+        };
+        let (Seen::Put(_, object) | Seen::Gone(_, object)) = &told else { continue };
+        resource_version(object).clone_into(version);
+        if seen.unbounded_send(told).is_err() {
+            return false;
         }
     }
     true
-}
-
-fn path(resource: &Resource) -> String {
-    let api = if resource.group.is_empty() { "api" } else { "apis" };
-    format!("/{api}/{}/{}", resource.api_version(), resource.plural)
 }

@@ -52,7 +52,7 @@ impl Recorder {
     }
 
     /// Takes in what became of an Event that was to be told.
-    pub(super) fn answered(&mut self, asked: &Request, answer: &Result<Value, Failure>) {
+    pub(super) fn answered(&mut self, asked: &Request, answer: &Result<&Value, Failure>) {
         let (Some((key, event)), Ok(_)) = (told(asked), answer) else { return };
         let (namespace, name) = (namespace(event).to_owned(), name(event).to_owned());
         self.0.entry(key).or_insert(Told { namespace, name, times: 0 }).times += 1;
@@ -102,7 +102,7 @@ mod tests {
         let mut recorder = Recorder::default();
         let tell = |event: Request| {
             let sent = recorder.sent(&event);
-            recorder.answered(&event, &Ok(Value::Null));
+            recorder.answered(&event, &Ok(&Value::Null));
             match (sent, event.verb) {
                 (Sent::AsItIs, Verb::Create(event, _)) => Some((true, event)),
                 (Sent::As(request), _) => match request.verb {

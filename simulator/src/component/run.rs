@@ -4,13 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bytes::Bytes;
 use futures::channel::mpsc;
 use futures::future::{BoxFuture, pending};
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
-use http_body_util::BodyExt;
-use http_body_util::combinators::UnsyncBoxBody;
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -19,9 +16,10 @@ use tokio::time::{Instant, sleep_until};
 use super::informer::{self, Seen};
 use super::pause::pause;
 use super::recorder::{Recorder, Sent};
+use super::transport::Transport;
 use super::{Change, Component, Controller, Key, Next, Planned, View};
-use crate::api::{Failure, Request};
-use crate::object::{name, namespace};
+use crate::api::Failure;
+use crate::object::{Object, name, namespace};
 use crate::resource::Resource;
 
 /// The pause after the first refusal; it doubles with each further one, up to the longest.
@@ -29,80 +27,6 @@ const FIRST_PAUSE: Duration = Duration::from_millis(5);
 
 /// The longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_mins(1);
-
-/// The body of an answer.
-pub type ResponseBody = UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>>;
-
-/// How requests get to the API: in process, whatever stands between.
-pub type SendRequest =
-    dyn Fn(http::Request<Bytes>) -> BoxFuture<'static, http::Response<ResponseBody>> + Send + Sync;
-
-/// A component's way to the API.
-#[derive(Clone)]
-pub struct Transport {
-    user_agent: &'static str,
-    send: Arc<SendRequest>,
-}
-
-impl Transport {
-    /// For a component of this name.
-    pub fn new(user_agent: &'static str, send: Arc<SendRequest>) -> Self {
-        Self { user_agent, send }
-    }
-
-    /// Sends a request.
-    pub async fn request(&self, request: &Request) -> Result<Value, Failure> {
-        self.answer(request.to_http()).await
-    }
-
-    /// Reads a path.
-    pub(super) async fn read(&self, path: &str) -> Result<Value, Failure> {
-        self.answer(get(path)).await
-    }
-
-    /// Opens a stream.
-    pub(super) async fn open(&self, path: &str) -> Result<ResponseBody, Failure> {
-        let response = (self.send)(self.signed(get(path))).await;
-        if response.status().is_success() {
-            return Ok(response.into_body());
-        }
-        Err(Failure::new(response.status().as_u16(), "Unknown", "the watch was refused"))
-    }
-
-    async fn answer(&self, request: http::Request<Bytes>) -> Result<Value, Failure> {
-        let response = (self.send)(self.signed(request)).await;
-        let status = response.status();
-        let body = response.into_body().collect().await;
-        let body = body.map_err(|_| Failure::new(0, "Unknown", "the answer was lost"))?.to_bytes();
-        let value: Value = serde_json::from_slice(&body).unwrap_or_default();
-        if status.is_success() {
-            return Ok(value);
-        }
-        let message = value["message"].as_str().unwrap_or_default().to_owned();
-        let reason = match value["reason"].as_str() {
-            Some("Conflict") => "Conflict",
-            Some("AlreadyExists") => "AlreadyExists",
-            Some("NotFound") => "NotFound",
-            Some("Invalid") => "Invalid",
-            Some("Forbidden") => "Forbidden",
-            _ => "Unknown",
-        };
-        Err(Failure { code: status.as_u16(), reason, message, details: value["details"].clone() })
-    }
-
-    fn signed(&self, mut request: http::Request<Bytes>) -> http::Request<Bytes> {
-        let agent = http::HeaderValue::from_static(self.user_agent);
-        request.headers_mut().insert(http::header::USER_AGENT, agent);
-        request
-    }
-}
-
-fn get(path: &str) -> http::Request<Bytes> {
-    let mut request = http::Request::new(Bytes::new());
-    // Paths are made of names of kinds, which are valid.
-    *request.uri_mut() = path.parse().unwrap_or_default();
-    request
-}
 
 /// How long things take in a cluster, by chance: of one seed.
 #[derive(Clone)]
@@ -210,7 +134,7 @@ enum Done {
         key: Key,
         aside: bool,
         sent: Box<Planned>,
-        answer: Result<Value, Failure>,
+        answer: Result<Arc<Object>, Failure>,
         rest: std::vec::IntoIter<Planned>,
     },
 }
@@ -344,7 +268,7 @@ impl Process {
                     .iter()
                     .map(|it| (namespace(it).to_owned(), name(it).to_owned()))
                     .collect();
-                let gone: Vec<Value> = self
+                let gone: Vec<Object> = self
                     .view
                     .all(resource)
                     .filter(|it| !there.contains(&(namespace(it).to_owned(), name(it).to_owned())))
@@ -404,9 +328,10 @@ impl Process {
                 self.send(at, key, plan.aside, plan.requests.into_iter())
             }
             Done::Answered { worker: at, key, aside, sent, answer, mut rest } => {
-                self.recorder.answered(&sent.request, &answer);
+                let told = answer.as_deref().map_err(Clone::clone);
+                self.recorder.answered(&sent.request, &told);
                 let worker = &mut self.workers[at];
-                let next = worker.controller.answered(&key, &sent.request, &answer);
+                let next = worker.controller.answered(&key, &sent.request, &told);
                 if let Err(failure) = &answer {
                     let (component, controller) = (self.component, worker.controller.name());
                     tracing::debug!(?component, controller, ?key, %failure, sent.source, "refused");

@@ -15,7 +15,8 @@ use crate::api::{Failure, Propagation, Request, Verb};
 use crate::component::{Change, Controller, Key, Next, Plan, View};
 use crate::event::{Told, event};
 use crate::object::{
-    condition, controller, is, is_terminating, is_true, items, label, name, namespace, number, text,
+    Object, condition, controller, is, is_terminating, is_true, items, label, name, namespace,
+    number, text,
 };
 use crate::resource::{EVENT, JOB, JOB_SET, Resource, SERVICE};
 
@@ -64,7 +65,12 @@ impl Controller for JobSets {
         told.with(plan).with(status.write(job_set, now))
     }
 
-    fn answered(&mut self, key: &Key, request: &Request, answer: &Result<Value, Failure>) -> Next {
+    fn answered(
+        &mut self,
+        key: &Key,
+        request: &Request,
+        answer: &Result<&Object, Failure>,
+    ) -> Next {
         match (answer, &request.verb) {
             (Ok(_), _) => Next::GoOn,
             (Err(_), _) if *request.resource == *EVENT => Next::GoOn,

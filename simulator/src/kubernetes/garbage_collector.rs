@@ -13,7 +13,7 @@ use self::graph::{Item, blocks, dependents, is_deleting_dependents, owners};
 use crate::api::{Delete, Failure, Precondition, Propagation, Request, Verb};
 use crate::component::{Change, Controller, Key, Next, Plan, View};
 use crate::object::{
-    has_finalizer, is_terminating, items, name, namespace, resource_version, text, uid,
+    Object, has_finalizer, is_terminating, items, name, namespace, resource_version, text, uid,
 };
 use crate::resource::{self, EVENT, Resource};
 
@@ -83,7 +83,12 @@ impl Controller for GarbageCollector {
         self.collect(view, key, item)
     }
 
-    fn answered(&mut self, key: &Key, request: &Request, answer: &Result<Value, Failure>) -> Next {
+    fn answered(
+        &mut self,
+        key: &Key,
+        request: &Request,
+        answer: &Result<&Object, Failure>,
+    ) -> Next {
         match (&request.verb, answer) {
             (Verb::Get, answer) => self.looked_up(key, request, answer),
             (_, Ok(_)) => Next::GoOn,
@@ -158,7 +163,12 @@ impl GarbageCollector {
 
     /// An owner that is not there, or is another one of the name, is remembered as absent
     /// (`absentOwnerCache`).
-    fn looked_up(&mut self, key: &Key, request: &Request, answer: &Result<Value, Failure>) -> Next {
+    fn looked_up(
+        &mut self,
+        key: &Key,
+        request: &Request,
+        answer: &Result<&Object, Failure>,
+    ) -> Next {
         let asked = self.asked.get(key).into_iter().flatten();
         let Some((_, wanted)) = asked.into_iter().find(|(asked, _)| asked == request) else {
             return Next::GoOn;

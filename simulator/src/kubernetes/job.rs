@@ -21,7 +21,7 @@ use self::pods::{is_tracked, job_of};
 use self::turns::Turns;
 use crate::api::{Failure, Request, Verb};
 use crate::component::{Change, Controller, Key, Next, Plan, View};
-use crate::object::{is_terminating, items, number, text, uid};
+use crate::object::{Object, is_terminating, items, number, text, uid};
 use crate::resource::{EVENT, JOB, POD, Resource};
 
 pub(super) use orphans::OrphanPods;
@@ -111,7 +111,12 @@ impl Controller for Jobs {
         synced.plan
     }
 
-    fn answered(&mut self, key: &Key, request: &Request, answer: &Result<Value, Failure>) -> Next {
+    fn answered(
+        &mut self,
+        key: &Key,
+        request: &Request,
+        answer: &Result<&Object, Failure>,
+    ) -> Next {
         let is_of = |resource: &Resource| *request.resource == *resource;
         let Err(failure) = answer else {
             if is_of(JOB) {

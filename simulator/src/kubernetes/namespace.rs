@@ -5,11 +5,11 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::api::{Delete, Failure, List, Propagation, Request, Verb};
 use crate::component::{Change, Controller, Key, Next, Plan, View};
-use crate::object::{is_terminating, items, name, namespace};
+use crate::object::{Object, is_terminating, items, name, namespace};
 use crate::resource::{self, NAMESPACE, Resource};
 
 /// How long until it looks again at what is still there.
@@ -76,7 +76,12 @@ impl Controller for Namespaces {
         plan.and(Request::update(NAMESPACE, finalized, "").on("finalize"), SOURCE)
     }
 
-    fn answered(&mut self, _key: &Key, request: &Request, answer: &Result<Value, Failure>) -> Next {
+    fn answered(
+        &mut self,
+        _key: &Key,
+        request: &Request,
+        answer: &Result<&Object, Failure>,
+    ) -> Next {
         match (&request.verb, answer) {
             (Verb::List(_), Ok(all)) if !items(all, "/items").is_empty() => Next::TryAgain,
             (_, Ok(_)) => Next::GoOn,
@@ -104,6 +109,8 @@ fn list(kind: &'static Resource, within: &str) -> Request {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
     use crate::resource::{JOB, POD};
     use crate::testing::{at, verbs, view};
@@ -132,8 +139,9 @@ mod tests {
     fn an_empty_one_goes_if_the_api_has_nothing_in_it_either() {
         let plan = plan(&[(NAMESPACE, leaving())]);
         assert_eq!(verbs(&plan).last().unwrap(), "update namespaces/finalize");
-        let found = Ok(json!({"items": [{}]}));
-        let answer = Namespaces.answered(&Key::new("", "n"), &plan.requests[0].request, &found);
+        let found = json!({"items": [{}]});
+        let answer =
+            Namespaces.answered(&Key::new("", "n"), &plan.requests[0].request, &Ok(&found));
         assert_eq!(answer, Next::TryAgain);
     }
 }

@@ -10,7 +10,9 @@ use serde_json::{Value, json};
 use self::fit::{Resources, fits, free, requested};
 use crate::api::{Failure, Request, Verb};
 use crate::component::{Change, Controller, Key, Next, Plan, View};
-use crate::object::{condition, is_terminating, items, name, namespace, seconds, text, uid};
+use crate::object::{
+    Object, condition, is_terminating, items, name, namespace, seconds, text, uid,
+};
 use crate::resource::{NODE, POD, Resource};
 
 /// The scheduler that pods name if they do not say.
@@ -66,7 +68,12 @@ impl Controller for Scheduler {
         Plan::one(bind(pod, node), SOURCE)
     }
 
-    fn answered(&mut self, _key: &Key, request: &Request, answer: &Result<Value, Failure>) -> Next {
+    fn answered(
+        &mut self,
+        _key: &Key,
+        request: &Request,
+        answer: &Result<&Object, Failure>,
+    ) -> Next {
         match (answer, &request.verb) {
             (Ok(_), _) => Next::GoOn,
             (Err(failure), Verb::Create(binding, _)) => {

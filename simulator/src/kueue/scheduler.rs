@@ -176,7 +176,7 @@ impl Controller for Scheduler {
         &mut self,
         _key: &Key,
         request: &Request,
-        answer: &Result<serde_json::Value, Failure>,
+        answer: &Result<&Object, Failure>,
     ) -> Next {
         if answer.is_ok() {
             return Next::GoOn;

@@ -173,7 +173,8 @@ impl Cluster {
     }
 
     async fn get(&self, resource: &'static Resource, name: &str) -> Option<Value> {
-        self.client.request(&Request::get(resource, "n", name)).await.ok()
+        let found = self.client.request(&Request::get(resource, "n", name)).await.ok()?;
+        Some(Value::clone(&found))
     }
 
     async fn job(&self, job: &str) -> Value {

@@ -43,14 +43,15 @@ impl Cluster {
         this
     }
 
-    pub(super) async fn make(&self, resource: &'static Resource, mut object: Value) -> Value {
+    pub(super) async fn make(&self, resource: &'static Resource, mut object: Value) -> Arc<Value> {
         object["apiVersion"] = resource.api_version().into();
         object["kind"] = resource.kind.into();
         self.client.request(&Request::create(resource, object, "test")).await.unwrap()
     }
 
     pub(super) async fn get(&self, resource: &'static Resource, named: &str) -> Option<Value> {
-        self.client.request(&Request::get(resource, "n", named)).await.ok()
+        let found = self.client.request(&Request::get(resource, "n", named)).await.ok()?;
+        Some(Value::clone(&found))
     }
 
     pub(super) async fn all(&self, resource: &'static Resource) -> Vec<Value> {

@@ -11,7 +11,7 @@ use super::status::{DEADLINE_EXCEEDED, Deadline, Status};
 use crate::api::{Delete, Failure, Request, Verb};
 use crate::component::{Change, Controller, Key, Next, Plan, View};
 use crate::event::{Told, newer_event};
-use crate::object::{controller, is, name, namespace, text};
+use crate::object::{Object, controller, is, name, namespace, text};
 use crate::resource::{
     CLUSTER_TRAINING_RUNTIME, EVENT, JOB_SET, Resource, TRAIN_JOB, TRAINING_RUNTIME,
 };
@@ -83,7 +83,12 @@ impl Controller for TrainJobs {
         plan
     }
 
-    fn answered(&mut self, key: &Key, request: &Request, answer: &Result<Value, Failure>) -> Next {
+    fn answered(
+        &mut self,
+        key: &Key,
+        request: &Request,
+        answer: &Result<&Object, Failure>,
+    ) -> Next {
         let is_of = |resource: &Resource| *request.resource == *resource;
         let under_way = self.under_way.entry(key.clone()).or_default();
         under_way.0 = under_way.0.saturating_sub(1);

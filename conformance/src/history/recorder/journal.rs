@@ -32,7 +32,7 @@ pub struct Journal {
 
 struct Inner {
     writer: HistoryWriter<File>,
-    events: Vec<Event>,
+    events: Vec<Arc<Event>>,
     failure: Option<JournalError>,
 }
 
@@ -81,7 +81,7 @@ impl Journal {
                 return Err(failure);
             }
         }
-        inner.events.push(event);
+        inner.events.push(Arc::new(event));
         self.length.send_replace(inner.events.len());
         Ok(())
     }
@@ -120,14 +120,14 @@ pub struct Reader {
 
 impl Reader {
     /// The next event, if there is one already.
-    pub fn try_next(&mut self) -> Option<Event> {
+    pub fn try_next(&mut self) -> Option<Arc<Event>> {
         let event = self.journal.lock().events.get(self.next).cloned()?;
         self.next += 1;
         Some(event)
     }
 
     /// The next event, when there is one.
-    pub async fn next(&mut self) -> Result<Event, JournalError> {
+    pub async fn next(&mut self) -> Result<Arc<Event>, JournalError> {
         loop {
             // Seen before it is looked at, so that what comes in between is not slept through.
             self.length.borrow_and_update();
@@ -168,7 +168,7 @@ mod tests {
             assert_eq!(event.seq, seq);
             let text = fs_err::read_to_string(&path).unwrap();
             let line = text.lines().nth(usize::try_from(seq).unwrap()).unwrap();
-            assert_eq!(serde_json::from_str::<Event>(line).unwrap(), event);
+            assert_eq!(serde_json::from_str::<Event>(line).unwrap(), *event);
         }
     }
 
@@ -178,7 +178,7 @@ mod tests {
         let path = folder.path().join("history.ndjson");
         let journal = Arc::new(Journal::create(&path, Arc::new(SystemClock)).unwrap());
         let mut reader = journal.reader();
-        let waiting = tokio::spawn(async move { reader.next().await.unwrap().what });
+        let waiting = tokio::spawn(async move { reader.next().await.unwrap().what.clone() });
         tokio::task::yield_now().await;
         journal.append(None, gap("late")).unwrap();
         assert_eq!(waiting.await.unwrap(), gap("late"));

@@ -4,6 +4,7 @@ use kube::api::{ApiResource, DynamicObject, TypeMeta};
 use kube::core::GroupVersionKind;
 use kube::{Api, Client};
 
+use crate::follow::Collection;
 use crate::history::Kind;
 
 /// The objects of one kind that are recorded.
@@ -33,7 +34,12 @@ impl Recorded {
         Self { kind, place: Place::Named(name.to_owned()) }
     }
 
-    pub(super) fn api(&self, client: Client) -> Api<DynamicObject> {
+    /// Where the API server has them.
+    pub(super) fn collection(&self, client: Client) -> Collection {
+        Collection::new(self.api(client), self.fields())
+    }
+
+    fn api(&self, client: Client) -> Api<DynamicObject> {
         match &self.place {
             Place::Namespace(namespace) => {
                 Api::namespaced_with(client, namespace, &self.resource())
@@ -42,7 +48,7 @@ impl Recorded {
         }
     }
 
-    pub(super) fn fields(&self) -> Option<String> {
+    fn fields(&self) -> Option<String> {
         match &self.place {
             Place::Namespace(_) => None,
             Place::Named(name) => Some(format!("metadata.name={name}")),

@@ -1,17 +1,18 @@
 //! What is known to be in the store, as far as it was seen.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 
-use kube::ResourceExt;
-use kube::api::{DynamicObject, ObjectList};
+use serde_json::Value;
 use tokio::sync::watch;
 
+use crate::follow::{List, Whole};
 use crate::history::{Change, Kind};
 
 /// The latest version that was seen of each object that is there.
 #[derive(Debug, Default)]
 pub(super) struct Known {
-    of: BTreeMap<Kind, HashMap<String, DynamicObject>>,
+    of: BTreeMap<Kind, HashMap<String, Arc<Value>>>,
     /// The UIDs of what was seen to be deleted.
     gone: HashSet<String>,
     trouble: Option<String>,
@@ -26,8 +27,8 @@ pub(super) struct Listing {
 }
 
 impl Listing {
-    pub(super) fn of(list: &ObjectList<DynamicObject>) -> Self {
-        let versions = list.items.iter().map(|object| (uid(object), version(object))).collect();
+    pub(super) fn of(list: &List<Whole>) -> Self {
+        let versions = list.items.iter().map(|Whole(it)| (uid(it), version(it))).collect();
         let revision = list.metadata.resource_version.as_deref().unwrap_or_default();
         Self { versions, revision: revision.parse().unwrap_or_default() }
     }
@@ -58,11 +59,11 @@ impl Known {
         self.trouble = Some(why);
     }
 
-    pub(super) fn keep(&mut self, kind: Kind, object: &DynamicObject) {
-        self.of.entry(kind).or_default().insert(uid(object), object.clone());
+    pub(super) fn keep(&mut self, kind: Kind, object: &Arc<Value>) {
+        self.of.entry(kind).or_default().insert(uid(object), Arc::clone(object));
     }
 
-    pub(super) fn forget(&mut self, kind: Kind, object: &DynamicObject) {
+    pub(super) fn forget(&mut self, kind: Kind, object: &Value) {
         self.of.entry(kind).or_default().remove(&uid(object));
         self.gone.insert(uid(object));
     }
@@ -73,9 +74,9 @@ impl Known {
     pub(super) fn relist(
         &mut self,
         kind: Kind,
-        objects: Vec<DynamicObject>,
-    ) -> Vec<(Change, DynamicObject)> {
-        let listed = objects.iter().map(|object| (uid(object), object.clone())).collect();
+        objects: Vec<Arc<Value>>,
+    ) -> Vec<(Change, Arc<Value>)> {
+        let listed = objects.iter().map(|object| (uid(object), Arc::clone(object))).collect();
         let mut before = self.of.insert(kind, listed).unwrap_or_default();
         let mut unseen = Vec::new();
         for object in objects {
@@ -107,19 +108,24 @@ impl Known {
                 Some(format!("version {listed} of {kind} {uid} was not delivered"))
             }
             (None, Some((_, object))) => {
-                Some(format!("the deletion of {kind} {} was not delivered", object.name_any()))
+                Some(format!("the deletion of {kind} {} was not delivered", name(object)))
             }
             (None, None) => None,
         }
     }
 }
 
-fn uid(object: &DynamicObject) -> String {
-    object.uid().unwrap_or_default()
+fn uid(object: &Value) -> String {
+    object["metadata"]["uid"].as_str().unwrap_or_default().to_owned()
 }
 
-fn version(object: &DynamicObject) -> u64 {
-    object.resource_version().and_then(|version| version.parse().ok()).unwrap_or_default()
+fn version(object: &Value) -> u64 {
+    let version = object["metadata"]["resourceVersion"].as_str();
+    version.and_then(|version| version.parse().ok()).unwrap_or_default()
+}
+
+fn name(object: &Value) -> &str {
+    object["metadata"]["name"].as_str().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -129,9 +135,9 @@ mod tests {
 
     use super::*;
 
-    fn pod(uid: &str, version: u64) -> DynamicObject {
+    fn pod(uid: &str, version: u64) -> Arc<Value> {
         let metadata = json!({ "name": uid, "uid": uid, "resourceVersion": version.to_string() });
-        serde_json::from_value(json!({ "metadata": metadata })).unwrap()
+        Arc::new(json!({ "metadata": metadata }))
     }
 
     fn listing(revision: u64, versions: &[(&str, u64)]) -> Listing {
@@ -175,7 +181,7 @@ mod tests {
         let mut unseen: Vec<_> = known
             .relist(Kind::Pod, again)
             .into_iter()
-            .map(|(change, object)| (object.name_any(), change))
+            .map(|(change, object)| (name(&object).to_owned(), change))
             .collect();
         unseen.sort_by(|one, other| one.0.cmp(&other.0));
         assert_eq!(

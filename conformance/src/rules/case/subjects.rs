@@ -40,7 +40,7 @@ pub(in crate::rules) struct Incarnation {
 /// The changes of the controller's replicas.
 fn replicas(history: &History) -> impl Iterator<Item = (&Event, &SubjectChanged)> {
     history.events().iter().filter_map(|event| match &event.what {
-        What::Subject(subject) if subject.role == Role::Controller => Some((event, subject)),
+        What::Subject(subject) if subject.role == Role::Controller => Some((&**event, subject)),
         _ => None,
     })
 }

@@ -9,8 +9,8 @@ use dispatch_contract::driver::Config;
 use dispatch_kubernetes::client::from_kubeconfig_text;
 
 use super::*;
+use crate::history::What;
 use crate::history::recorder::{Journal, Reader, Revisions};
-use crate::history::{Event, What};
 use crate::proxy;
 use crate::subject::Program;
 
@@ -60,8 +60,8 @@ impl Scene {
     /// The next change of a subject that the history tells.
     async fn told(&mut self) -> SubjectChange {
         loop {
-            let event: Event = timeout(PATIENCE, self.reader.next()).await.unwrap().unwrap();
-            if let What::Subject(subject) = event.what {
+            let event = timeout(PATIENCE, self.reader.next()).await.unwrap().unwrap();
+            if let What::Subject(subject) = &event.what {
                 return subject.change;
             }
         }

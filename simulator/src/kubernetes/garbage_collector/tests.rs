@@ -51,10 +51,10 @@ fn an_owner_that_was_not_seen_is_asked_for_before_anything_goes() {
     let plan = collector.reconcile(&view, &key, at(0));
     assert_eq!(verbs(&plan), ["get jobsets"]);
     let request = &plan.requests[0].request;
-    let there = Ok(json!({"metadata": {"uid": "js"}}));
-    assert_eq!(collector.answered(&key, request, &there), Next::GoOn);
-    let another = Ok(json!({"metadata": {"uid": "other"}}));
-    assert_eq!(collector.answered(&key, request, &another), Next::TryAgain);
+    let there = json!({"metadata": {"uid": "js"}});
+    assert_eq!(collector.answered(&key, request, &Ok(&there)), Next::GoOn);
+    let another = json!({"metadata": {"uid": "other"}});
+    assert_eq!(collector.answered(&key, request, &Ok(&another)), Next::TryAgain);
     let plan = collector.reconcile(&view, &key, at(0));
     assert_eq!(verbs(&plan), ["delete jobs"]);
     let Verb::Delete(delete) = &plan.requests[0].request.verb else { panic!("a delete") };

@@ -177,7 +177,7 @@ fn an_index_that_has_succeeded_is_not_made_again_before_its_count_is_seen() {
     let plan = jobs.reconcile(&view, &key, at(0));
     assert_eq!(verbs(&plan), ["update jobs/status", "patch pods"]);
     for planned in &plan.requests {
-        jobs.answered(&key, &planned.request, &Ok(Value::Null));
+        jobs.answered(&key, &planned.request, &Ok(&Value::Null));
     }
     let again = verbs(&jobs.reconcile(&view, &key, at(1)));
     assert!(!again.contains(&"create pods".to_owned()), "{again:?}");

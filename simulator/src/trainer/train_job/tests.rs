@@ -128,7 +128,7 @@ fn a_refused_job_set_is_told_and_tried_again() {
     let refused = Err(Failure::new(422, "Invalid", "immutable"));
     let answer = controller.answered(&key, &plan.requests[0].request, &refused);
     assert_eq!(answer, Next::GoOn, "the status is written all the same");
-    let answer = controller.answered(&key, &plan.requests[1].request, &Ok(Value::Null));
+    let answer = controller.answered(&key, &plan.requests[1].request, &Ok(&Value::Null));
     assert_eq!(answer, Next::TryAgain);
     let plan = controller.reconcile(&view, &key, at(1));
     assert_eq!(verbs(&plan), ["create events", "apply jobsets", "patch trainjobs/status"]);
