@@ -6,6 +6,7 @@
 //! it.
 
 use std::fmt::Debug;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -13,8 +14,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ListMeta;
 use kube::api::{ListParams, WatchEvent, WatchParams};
 use kube::core::{Request, Status};
 use kube::{Api, Client};
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
@@ -72,9 +73,14 @@ impl<K: kube::Resource> Versioned for K {
 }
 
 /// JSON as it was sent.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(transparent)]
-pub(crate) struct Whole(pub(crate) Value);
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Whole(pub(crate) Arc<Value>);
+
+impl<'de> Deserialize<'de> for Whole {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Value::deserialize(from).map(|value| Self(Arc::new(value)))
+    }
+}
 
 impl Versioned for Whole {
     fn version(&self) -> Option<&str> {

@@ -42,6 +42,7 @@ pub use proxied::Proxied;
 pub use sweep::{remains, sweep};
 pub use teardown::{Leaving, all_gone};
 
+use record::Record;
 use set_up::{Setting, set_up};
 use stage::{Stage, Tools};
 use steps::Steps;
@@ -50,7 +51,7 @@ use teardown::Torn;
 use watch::{Halt, Watch};
 
 use crate::history::recorder::Journal;
-use crate::history::{Begin, End, EndedBy, SCHEMA, What};
+use crate::history::{Begin, End, EndedBy, History, SCHEMA, What};
 use crate::kubelet::Kubelet;
 use crate::scenario::Scenario;
 
@@ -96,6 +97,8 @@ pub struct Played {
 
 /// Plays a scenario.
 ///
+/// The history is given as it was recorded; the file has the same events.
+///
 /// A step that fails is no error: the history has it, and the judges say what it means. When this
 /// returns, subjects have ended and objects are removed; when its future is dropped, subjects are
 /// killed and objects stay.
@@ -109,7 +112,7 @@ pub async fn play(
     settings: &Settings,
     interrupts: Interrupts,
     observer: &mut dyn Observer,
-) -> Result<Played, RunError> {
+) -> Result<(Played, History), RunError> {
     let names = Names::new(&settings.run, settings.number);
     // To the very end: of what is not claimed anybody may remove what is left.
     let _claim = host.claim(&names).map_err(RunError::Claim)?;
@@ -146,14 +149,16 @@ pub async fn play(
         Ok(_) => watch.over(Box::pin(set_up(setting, &mut tools))).await,
         Err(source) => Err(Halt::Error(RunError::Prepare { what: "its namespace", source })),
     };
-    let (ended, kubelet) = match ready {
+    let (ended, kubelet, record) = match ready {
         Ok(mut stage) => {
             let played = watch.over(steps::play(&mut stage, tools.observer)).await;
-            (played, Some(finish(stage).await))
+            let (kubelet, record) = finish(stage).await;
+            (played, Some(kubelet), Some(record))
         }
-        Err(halt) => (Err(halt), None),
+        Err(halt) => (Err(halt), None, None),
     };
     let ended = conclude(&journal, ended);
+    let recorded = record.map_or_else(History::default, Record::close);
     tools.observer.progress(&Progress::CleaningUp);
     let torn = if host.is_disposable() {
         Torn::default()
@@ -164,7 +169,7 @@ pub async fn play(
     drop(kubelet);
     let Torn { left: left_behind, leaving } = torn;
     match ended {
-        Ok(ended) => Ok(Played { folder, history, ended, left_behind, leaving }),
+        Ok(ended) => Ok((Played { folder, history, ended, left_behind, leaving }, recorded)),
         Err(error) => {
             for left in left_behind {
                 tracing::warn!(left, "not removed");
@@ -175,13 +180,13 @@ pub async fn play(
 }
 
 /// Stops the subjects and lets the recorder see all that happened. The kubelet goes on.
-async fn finish(mut stage: Box<Stage<'_>>) -> Kubelet {
+async fn finish(mut stage: Box<Stage<'_>>) -> (Kubelet, Record) {
     // Whoever is held back could not end.
     std::mem::take(&mut stage.faults).into_values().flatten().for_each(|placed| placed.remove());
     stage.subjects.stop_all().await;
     stage.recorder.stop().await;
     stage.kubelet.let_all_go();
-    stage.kubelet
+    (stage.kubelet, stage.record)
 }
 
 /// Writes how it ended, as far as the history can still be written.

@@ -43,7 +43,8 @@ mod writing;
 
 pub use failure::Failure;
 pub use request::{Apply, Body, Delete, List, Precondition, Propagation, Request, Verb, Write};
-pub use server::{Server, Settings};
+pub use server::{Followed, Server, Settings};
 pub use service::ApiService;
+pub use stored::Kind;
 pub use user::User;
 pub use webhook::{Denied, Lookup, Operation, Review, Webhook, immutable, invalid};

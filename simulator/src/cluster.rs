@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::api::{ApiService, Server, Settings, User};
+use crate::api::{ApiService, Failure, Followed, Server, Settings, User};
 use crate::component::{self, Component, Controller, Running, SendRequest, Timing, Transport};
 use crate::kueue::Features;
+use crate::resource::Resource;
 use crate::{jobset, kubernetes, kueue, trainer};
 
 /// The time now.
@@ -61,6 +62,19 @@ impl Cluster {
     /// The same as a function.
     pub fn sender(&self, user: User) -> Arc<SendRequest> {
         self.server.sender(user)
+    }
+
+    /// The objects of a kind, and what becomes of them: as [`Server::follow`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn follow(
+        &self,
+        resource: &'static Resource,
+        namespace: Option<&str>,
+        fields: &str,
+    ) -> Result<Followed, Failure> {
+        self.server.follow(resource, namespace, fields)
     }
 
     /// The latest revision of the store.

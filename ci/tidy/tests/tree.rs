@@ -65,6 +65,17 @@ fn every_crate_takes_its_lints_from_the_workspace() {
 }
 
 #[test]
+fn nothing_that_runs_in_production_has_predictable_randomness_in_it() {
+    let faults: Vec<_> = files("Cargo.toml")
+        .iter()
+        .filter(|(_, text)| text.contains("dispatch-determinism.workspace"))
+        .map(|(path, _)| path.clone())
+        .filter(|path| path != "conformance/Cargo.toml")
+        .collect();
+    assert_none(&faults);
+}
+
+#[test]
 fn every_dependency_has_a_licence_that_the_project_takes() {
     let metadata = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version", "1", "--locked", "--all-features"])

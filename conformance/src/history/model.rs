@@ -186,6 +186,19 @@ impl History {
         self.events.push(event);
     }
 
+    /// Nothing comes after what there is: what should have come is missing.
+    pub fn close(&mut self) {
+        if self.end().is_none() {
+            let why = "the history has no end: the run that wrote it was cut off";
+            self.push_gap(self.events.len(), why);
+        }
+        let open = self.calls.iter().find(|call| call.answered.is_none());
+        if let Some((number, seq)) = open.map(|call| (call.invoked.call, call.invoked_seq)) {
+            let place = self.events.partition_point(|event| event.seq <= seq);
+            self.push_gap(place, &format!("what became of call {number} was not recorded"));
+        }
+    }
+
     /// Adds a gap that no event of the file tells of: nothing is missing before this place.
     pub(super) fn push_gap(&mut self, place: usize, why: &str) {
         let seq = self.events.last().map_or(0, |event| event.seq);

@@ -111,15 +111,7 @@ pub fn read(input: impl BufRead, path: &Path) -> Result<History, ReadError> {
     if history.begin().is_none() {
         return Err(ReadError::NotAHistory { path: path.to_owned() });
     }
-    if history.end().is_none() {
-        let all = history.events().len();
-        history.push_gap(all, "the history has no end: the run that wrote it was cut off");
-    }
-    let open = history.calls().iter().find(|call| call.answered.is_none());
-    if let Some((number, seq)) = open.map(|call| (call.invoked.call, call.invoked_seq)) {
-        let place = history.events().partition_point(|event| event.seq <= seq);
-        history.push_gap(place, &format!("what became of call {number} was not recorded"));
-    }
+    history.close();
     Ok(history)
 }
 

@@ -8,23 +8,24 @@ mod journal;
 mod kinds;
 mod known;
 mod revision;
+mod source;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::future::join_all;
-use kube::Client;
 use serde_json::Value;
 use thiserror::Error;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::{Change, Gap, Kind, ObjectVersion, What};
-use crate::follow::{Seen, Whole, follow};
+use crate::follow::{Seen, Whole};
 
 pub use journal::{Journal, JournalError, Reader};
 pub use kinds::Recorded;
 pub use revision::Revisions;
+pub use source::Source;
 
 use known::{Known, Listing};
 
@@ -51,7 +52,7 @@ pub enum RecorderError {
 
 /// Records until it is dropped.
 pub struct Recorder {
-    client: Client,
+    source: Source,
     journal: Arc<Journal>,
     recorded: Vec<Recorded>,
     known: Arc<Mutex<Known>>,
@@ -63,7 +64,7 @@ impl Recorder {
     /// Starts to record. When this returns, every kind was listed, and whatever changes from now on
     /// will be in the journal.
     pub async fn start(
-        client: Client,
+        source: Source,
         journal: Arc<Journal>,
         recorded: Vec<Recorded>,
     ) -> Result<Self, RecorderError> {
@@ -76,10 +77,9 @@ impl Recorder {
                 journal: Arc::clone(&journal),
                 known: Arc::clone(&known),
             };
-            let collection = one.collection(client.clone());
-            tasks.spawn(follow(collection, move |seen| sink.take(seen)));
+            tasks.spawn(source.follow(one, move |seen| sink.take(seen)));
         }
-        let this = Self { client, journal, recorded, known, tasks };
+        let this = Self { source, journal, recorded, known, tasks };
         this.first_lists().await?;
         Ok(this)
     }
@@ -111,8 +111,7 @@ impl Recorder {
     }
 
     async fn catch_up_with(&self, one: &Recorded) {
-        let collection = one.collection(self.client.clone());
-        let missing = match timeout(CATCH_UP_LIMIT, collection.list()).await {
+        let missing = match timeout(CATCH_UP_LIMIT, self.source.list(one)).await {
             Ok(Ok(list)) => self.reach(one.kind, &Listing::of(&list)).await,
             Ok(Err(error)) => Some(format!("the last list failed: {error}")),
             Err(_) => Some(format!("the last list was not answered within {CATCH_UP_LIMIT:?}")),
@@ -186,13 +185,13 @@ impl Sink {
 
     /// The object, which says of which kind it is: in a list of the real API server it does not.
     fn shared(&self, Whole(mut object): Whole) -> Arc<Value> {
-        let types = self.recorded.types();
-        for (key, text) in [("apiVersion", types.api_version), ("kind", types.kind)] {
-            if object[key].is_null() {
-                object[key] = text.into();
-            }
+        if object.get("kind").is_none() {
+            let types = self.recorded.types();
+            let object = Arc::make_mut(&mut object);
+            object["apiVersion"] = types.api_version.into();
+            object["kind"] = types.kind.into();
         }
-        Arc::new(object)
+        object
     }
 
     fn version(&self, change: Change, object: Arc<Value>) {

@@ -9,7 +9,7 @@ use kube::Client;
 
 use super::Names;
 use crate::cluster::LeadThrough;
-use crate::history::recorder::Revisions;
+use crate::history::recorder::{Revisions, Source};
 use crate::proxy::{PortService, Upstream};
 use crate::scenario::Component;
 use crate::subject::Surroundings;
@@ -26,6 +26,11 @@ pub trait Host: Send + Sync {
     /// An administrator's client. Recorder, kubelet and the steps that act as an administrator use
     /// it, subjects never do.
     fn client(&self) -> Client;
+
+    /// Where the recorder has objects from.
+    fn recorded_from(&self) -> Source {
+        Source::Server(self.client())
+    }
 
     /// The API server, for whatever stands between it and the subjects.
     fn upstream(&self) -> Upstream;

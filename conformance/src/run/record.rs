@@ -61,6 +61,13 @@ impl Record {
         }
     }
 
+    /// The whole history, of which nothing more will be written.
+    pub(super) fn close(mut self) -> History {
+        self.read();
+        self.history.close();
+        self.history
+    }
+
     /// Reads the next event, when there is one.
     pub(super) async fn read_next(&mut self) -> Result<(), RunError> {
         let event = self.reader.next().await?;

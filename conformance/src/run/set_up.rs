@@ -74,7 +74,7 @@ pub(super) async fn set_up<'a>(
     }
     tools.say("the recorder");
     let journal = Arc::clone(&setting.journal);
-    let recorder = Recorder::start(client.clone(), journal, recorded(names)).await?;
+    let recorder = Recorder::start(host.recorded_from(), journal, recorded(names)).await?;
     tools.say("queues, runtime, rights and virtual nodes");
     let made = fixture::make(client, names, &scenario.given, (setting.rights, &*tools.clock));
     let kubelet = Kubelet::start(client.clone(), names.nodes(), Arc::clone(&tools.clock));

@@ -11,7 +11,7 @@ use kube::Client;
 
 use super::host::{Frozen, Host, HostError, Led, Way};
 use crate::cluster::simulated::{Simulated, SimulatedApi};
-use crate::history::recorder::Revisions;
+use crate::history::recorder::{Revisions, Source};
 use crate::proxy::Upstream;
 use crate::scenario::Component;
 use crate::subject::Surroundings;
@@ -27,6 +27,10 @@ impl Host for Simulated {
 
     fn client(&self) -> Client {
         Simulated::client(self)
+    }
+
+    fn recorded_from(&self) -> Source {
+        Source::Embedded(Arc::clone(self.cluster()))
     }
 
     fn upstream(&self) -> Upstream {

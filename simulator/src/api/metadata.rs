@@ -177,7 +177,9 @@ pub(super) fn normalize(object: &mut Object) {
 fn without_null(value: &mut Value) {
     match value {
         Value::Object(map) => {
-            map.retain(|_, it| !it.is_null());
+            if map.values().any(Value::is_null) {
+                map.retain(|_, it| !it.is_null());
+            }
             map.values_mut().for_each(without_null);
         }
         Value::Array(items) => items.iter_mut().for_each(without_null),

@@ -11,6 +11,7 @@ use serde_json::json;
 
 use super::failure::Failure;
 use super::request::{Request, Verb};
+use super::selector::Selection;
 use super::service::ApiService;
 use super::store::Store;
 use super::stored::{Document, Kind};
@@ -41,6 +42,19 @@ pub struct Settings {
 /// The API server. Clones are the same server.
 #[derive(Clone)]
 pub struct Server(Arc<Mutex<State>>);
+
+/// Objects of a kind that are followed.
+pub struct Followed {
+    /// The revision of which they are.
+    pub revision: u64,
+    /// The objects.
+    pub objects: Vec<Arc<Object>>,
+    /// What becomes of them, version by version.
+    pub changes: BoxStream<'static, (Kind, Arc<Object>)>,
+}
+
+/// The longest time of a watch, which no simulation reaches: a hundred years, in seconds.
+const WITHOUT_END_S: u64 = 100 * 365 * 24 * 3600;
 
 /// What the server keeps.
 pub(super) struct State {
@@ -128,6 +142,38 @@ impl Server {
             Told::Bookmark(_) | Told::Error(_) => None,
         });
         Ok(versions.take_while(|it| ready(it.is_some())).filter_map(ready).boxed())
+    }
+
+    /// The objects of a kind that are there, and what becomes of them: none is missed in between. Of a
+    /// namespace, or of all; and those alone that the field selector selects.
+    ///
+    /// # Errors
+    /// The field selector cannot be read, or is not served for this kind.
+    pub fn follow(
+        &self,
+        resource: &'static Resource,
+        namespace: Option<&str>,
+        fields: &str,
+    ) -> Result<Followed, Failure> {
+        let mut state = self.lock();
+        let selection = Selection::parse(resource, namespace, "", fields)?;
+        let all = state.store.all(resource, namespace);
+        let objects = all.map(|it| it.shared()).filter(|it| selection.has(it)).collect();
+        let revision = state.store.revision();
+        let mut watch = Request::watch(resource, revision);
+        watch.namespace = namespace.map(str::to_owned);
+        if let Verb::Watch { list, timeout_seconds, .. } = &mut watch.verb {
+            fields.clone_into(&mut list.fields);
+            *timeout_seconds = Some(WITHOUT_END_S);
+        }
+        let told = state.follow(&watch)?;
+        let changes = told.filter_map(|told| {
+            ready(match told {
+                Told::Version(kind, stored) => Some((kind, stored.shared())),
+                Told::Bookmark(_) | Told::Error(_) => None,
+            })
+        });
+        Ok(Followed { revision, objects, changes: changes.boxed() })
     }
 
     /// Whether a component runs. While it does not, what its webhooks would look at is refused.

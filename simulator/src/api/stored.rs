@@ -21,9 +21,12 @@ const SUFFIX: &str = "}\n";
 
 /// What a watch tells of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub enum Kind {
+    /// It is new, or comes into what is watched.
     Added,
+    /// It changed.
     Modified,
+    /// It is gone, or left what is watched.
     Deleted,
 }
 

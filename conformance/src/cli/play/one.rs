@@ -42,6 +42,7 @@ impl OnCluster<'_> {
         let interrupts = self.interrupts.clone();
         let (scenario, host, proxied) = (&item.scenario, self.host, self.proxied);
         let played = run::play(scenario, host, proxied, &settings, interrupts, &mut tell).await;
+        let played = played.map(|(played, _)| played);
         let judged = match &played {
             Ok(played) => Some(judge(&item.scenario, &played.history).await),
             Err(_) => None,

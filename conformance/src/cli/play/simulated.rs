@@ -12,7 +12,8 @@ use super::one::{ended, judged_now, settings};
 use super::{Ended, Item, Play, Player};
 use crate::cluster::simulated::Simulated;
 use crate::exit_code::ExitCode;
-use crate::report::{ScenarioReport, ScenarioResult};
+use crate::history::History;
+use crate::report::{self, ScenarioReport, ScenarioResult};
 use crate::run::{self, Interrupts, Played, Proxied, RunError};
 
 /// Plays in simulated time.
@@ -62,7 +63,17 @@ fn simulate(item: &Item, play: &Play, seed: u64, interrupts: Interrupts, mut tel
         LocalSet::new().block_on(&runtime, play_one(item, play, seed, interrupts, &mut tell));
     // What was left behind in it is not waited for.
     runtime.shutdown_background();
-    let judged = played.as_ref().ok().map(|played| judged_now(&item.scenario, &played.history));
+    let judged = played.map(|(played, history)| {
+        // As it was recorded: the file has the same, and reading it back takes time.
+        let judged = report::judge(&item.scenario, &history);
+        let judged = ScenarioResult::Judged(Box::new(judged));
+        debug_assert_eq!(judged, judged_now(&item.scenario, &played.history), "by its file");
+        (played, judged)
+    });
+    let (played, judged) = match judged {
+        Ok((played, judged)) => (Ok(played), Some(judged)),
+        Err(error) => (Err(error), None),
+    };
     let mut ended = ended(item, play, (played, judged), begun);
     ended.report.seed = Some(seed);
     ended
@@ -74,7 +85,7 @@ async fn play_one(
     seed: u64,
     interrupts: Interrupts,
     tell: &mut Tell,
-) -> Result<Played, RunError> {
+) -> Result<(Played, History), RunError> {
     let host = Simulated::start(seed);
     let proxied = Proxied::start(&host, std::iter::once(&*item.scenario)).await?;
     // The names are the same wherever the seed is, since the cluster is nobody else's.

@@ -1,5 +1,7 @@
 //! What is recorded of a scenario, and where the API server has it.
 
+use dispatch_simulator::api::Failure;
+use dispatch_simulator::resource as simulated;
 use kube::api::{ApiResource, DynamicObject, TypeMeta};
 use kube::core::GroupVersionKind;
 use kube::{Api, Client};
@@ -48,7 +50,22 @@ impl Recorded {
         }
     }
 
-    fn fields(&self) -> Option<String> {
+    /// The namespace that they are in; none for one without namespaces.
+    pub(super) fn namespace(&self) -> Option<&str> {
+        match &self.place {
+            Place::Namespace(namespace) => Some(namespace),
+            Place::Named(_) => None,
+        }
+    }
+
+    /// The same kind on an embedded cluster.
+    pub(super) fn simulated(&self) -> Result<&'static simulated::Resource, Failure> {
+        let (group, _, plural) = self.kind.resource();
+        let unknown = || Failure::new(404, "NotFound", format!("{plural} are not simulated"));
+        simulated::by_plural(group, plural).ok_or_else(unknown)
+    }
+
+    pub(super) fn fields(&self) -> Option<String> {
         match &self.place {
             Place::Namespace(_) => None,
             Place::Named(name) => Some(format!("metadata.name={name}")),

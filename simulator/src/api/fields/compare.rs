@@ -40,6 +40,9 @@ pub(in super::super) fn compare(
     old: Option<&Value>,
     new: Option<&Value>,
 ) -> Difference {
+    if old.is_some() && old == new {
+        return Difference::default();
+    }
     // What is null is an empty one of what the other is.
     let merged =
         |value: Option<&Value>| value.is_none_or(|it| it.is_null() || schema.is_merged(it));

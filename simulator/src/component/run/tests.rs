@@ -7,8 +7,8 @@ use rstest::rstest;
 use serde_json::json;
 
 use super::*;
-use crate::api::{Server, Settings, User};
-use crate::component::Plan;
+use crate::api::{Request, Server, Settings, User};
+use crate::component::{Plan, SendRequest};
 use crate::resource::CONFIG_MAP;
 
 /// Changes whatever it sees, again and again.
