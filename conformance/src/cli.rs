@@ -4,6 +4,7 @@ mod check;
 mod cluster;
 mod list;
 mod mutants;
+mod parity;
 mod play;
 mod run;
 mod scenarios;
@@ -41,6 +42,8 @@ enum Command {
     Explain(list::Explain),
     /// Judge the broken subjects: each has to be caught, by its own rule.
     Mutants(mutants::Arguments),
+    /// Compare what objects went through on the simulated cluster with what they do on a real one.
+    Parity(parity::Arguments),
     /// Judge a stored history again.
     Check(check::Arguments),
     /// Owns a local cluster. Started by `cluster up` and `run`.
@@ -63,6 +66,7 @@ pub fn main() -> Ended {
         Command::List(arguments) => list::list(&arguments).into(),
         Command::Explain(arguments) => list::explain(&arguments).into(),
         Command::Mutants(arguments) => in_runtime(mutants::run(arguments)).into(),
+        Command::Parity(arguments) => parity::run(&arguments).into(),
         Command::Check(arguments) => check::run(arguments).into(),
         Command::Subject(arguments) => in_runtime(subject::run(arguments)).into(),
         // These two make their own runtime: one starts its children from the main thread alone,
