@@ -170,12 +170,13 @@ fn of_object(
         let end = now + jiff::SignedDuration::from_secs(grace);
         mark_deleted(&mut marked, &seconds(end), grace);
     }
-    let changed = set_garbage_finalizers(resource, &mut marked, options);
+    set_garbage_finalizers(resource, &mut marked, options);
     let held = !items(&marked, "/metadata/finalizers").is_empty();
     if !is_graceful && held && !is_terminating(old) {
         mark_deleted(&mut marked, &seconds(now), 0);
     }
-    let stored = (is_graceful && !is_terminating(old)) || is_on_its_way || held || changed;
+    // What goes at once is not stored before, as `errDeleteNow` has it.
+    let stored = (is_graceful && !is_terminating(old)) || is_on_its_way || held;
     Deletion { marked: stored.then_some(marked), goes: !held && grace == 0 }
 }
 
@@ -209,12 +210,11 @@ fn propagation(resource: &Resource, object: &Object, options: &Delete) -> Propag
 }
 
 /// Sets the finalizers of the garbage collector as the deletion says: store.go,
-/// deletionFinalizersForGarbageCollection. Whether that changed anything.
-fn set_garbage_finalizers(resource: &Resource, object: &mut Object, options: &Delete) -> bool {
+/// deletionFinalizersForGarbageCollection.
+fn set_garbage_finalizers(resource: &Resource, object: &mut Object, options: &Delete) {
     let policy = propagation(resource, object, options);
-    let (orphan, foreground) = (policy == Propagation::Orphan, policy == Propagation::Foreground);
-    let orphan_changed = set_finalizer(object, ORPHAN, orphan);
-    set_finalizer(object, FOREGROUND, foreground) || orphan_changed
+    set_finalizer(object, ORPHAN, policy == Propagation::Orphan);
+    set_finalizer(object, FOREGROUND, policy == Propagation::Foreground);
 }
 
 /// Kinds whose deletions are answered by the object, though it is gone.

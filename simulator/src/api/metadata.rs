@@ -146,10 +146,10 @@ pub(super) fn precondition_failed(
     Failure::conflict(resource, name, &why)
 }
 
-/// Sets whether an object has a finalizer; whether that changed anything.
-pub(super) fn set_finalizer(object: &mut Object, finalizer: &str, wanted: bool) -> bool {
+/// Sets whether an object has a finalizer.
+pub(super) fn set_finalizer(object: &mut Object, finalizer: &str, wanted: bool) {
     if has_finalizer(object, finalizer) == wanted {
-        return false;
+        return;
     }
     let mut all = items(object, "/metadata/finalizers").to_vec();
     if wanted {
@@ -159,7 +159,6 @@ pub(super) fn set_finalizer(object: &mut Object, finalizer: &str, wanted: bool) 
     }
     object["metadata"]["finalizers"] = all.into();
     without_empty(object);
-    true
 }
 
 /// The kinds whose generations are counted: all custom resources, and of the built-in ones those

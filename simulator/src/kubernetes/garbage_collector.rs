@@ -52,24 +52,29 @@ impl Controller for GarbageCollector {
         &KINDS
     }
 
+    /// As `processGraphChanges` has it. What comes while its owner waits is let be until the owner is
+    /// looked at again.
     fn wakes(&self, view: &View, change: &Change<'_>) -> Vec<Key> {
         let mut keys = Vec::new();
-        let leaves = !change.deleted && is_terminating(change.object);
-        let finalizers = [FOREGROUND, ORPHAN];
-        let waits = leaves && finalizers.iter().any(|it| has_finalizer(change.object, it));
-        if !change.deleted && (waits || !owners(change.object).is_empty()) {
+        let seen = |owner: &Value| graph::find(view, owner, namespace(change.object));
+        let is_orphaned = || owners(change.object).iter().any(|owner| seen(owner).is_none());
+        let waits = !change.deleted && waits(change.object);
+        if waits || (!change.deleted && is_orphaned()) {
             keys.push(graph::key(change.resource, change.object));
         }
-        if change.deleted || waits {
+        let began_to_wait = waits && !change.before.is_some_and(self::waits);
+        if change.deleted || began_to_wait {
             let all = dependents(view, self.watches(), uid(change.object));
             keys.extend(all.iter().map(Item::key));
         }
-        // Who waits for this one may be able to go.
-        for owner in owners(change.object) {
-            if let Some(owner) = graph::find(view, owner, namespace(change.object))
-                && is_deleting_dependents(owner.object)
-            {
-                keys.push(owner.key());
+        let owners_change = change.before.is_some_and(|it| owners(it) != owners(change.object));
+        if change.deleted || owners_change {
+            let of_before = change.before.map(owners).unwrap_or_default();
+            for owner in of_before.iter().chain(owners(change.object)).filter_map(seen) {
+                if is_deleting_dependents(owner.object) {
+                    keys.push(owner.key());
+                    keys.extend(self.blocking(view, owner));
+                }
             }
         }
         keys
@@ -100,6 +105,13 @@ impl Controller for GarbageCollector {
 }
 
 impl GarbageCollector {
+    /// What keeps an owner that waits, and does not itself wait yet (`processDeletingDependentsItem`).
+    fn blocking(&self, view: &View, owner: Item<'_>) -> Vec<Key> {
+        let all = dependents(view, self.watches(), uid(owner.object)).into_iter();
+        let blocking = all.filter(|it| blocks(it.object, uid(owner.object)));
+        blocking.filter(|it| !is_deleting_dependents(it.object)).map(|it| it.key()).collect()
+    }
+
     /// An object that was deleted waits for its dependents, or leaves them behind.
     fn leave(&self, view: &View, item: Item<'_>) -> Plan {
         let all = dependents(view, self.watches(), uid(item.object));
@@ -183,6 +195,12 @@ impl GarbageCollector {
             }
         }
     }
+}
+
+/// Whether an object was deleted and stays for what it owns.
+fn waits(object: &Value) -> bool {
+    let finalizers = [FOREGROUND, ORPHAN];
+    is_terminating(object) && finalizers.iter().any(|it| has_finalizer(object, it))
 }
 
 fn delete(item: Item<'_>, propagation: Propagation) -> Request {

@@ -64,6 +64,20 @@ fn what_becomes_of_dependents_is_said_by_a_finalizer(
     }
 }
 
+#[test]
+fn what_no_longer_waits_for_its_dependents_goes_without_another_version() {
+    let cluster = Cluster::new();
+    cluster.created(JOBS, &json!({"metadata": {"name": "j"}, "spec": {}}));
+    let (_, waits) = cluster.delete(&at(JOBS, "j"), &json!({"propagationPolicy": "Foreground"}));
+    cluster.delete(&at(JOBS, "j"), &json!({"propagationPolicy": "Background"}));
+    assert_eq!(cluster.get(&at(JOBS, "j")).0, 404);
+    let next = cluster.created(MAPS, &map("a", "1"));
+    let version = |object: &Value| -> u64 {
+        object["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap()
+    };
+    assert_eq!(version(&next), version(&waits) + 2, "the deletion, and this one");
+}
+
 #[rstest]
 #[case::of_a_job(JOBS, json!({}), Some("orphan"))]
 #[case::of_a_job_in_the_foreground(JOBS, json!({"finalizers": ["foregroundDeletion"]}), Some("foregroundDeletion"))]

@@ -100,11 +100,33 @@ fn an_object_with_an_owner_stays() {
 #[test]
 fn who_goes_wakes_what_it_owns_and_what_waits_for_it() {
     let collector = GarbageCollector::default();
-    let view = view(&[(JOB, job()), (JOB_SET, job_set(&[FOREGROUND], true))]);
+    let owned = view(&[(JOB, job())]);
     let gone = job_set(&[], true);
     let change = Change { resource: JOB_SET, object: &gone, before: None, deleted: true };
-    assert_eq!(collector.wakes(&view, &change), [graph::key(JOB, &job())]);
+    assert_eq!(collector.wakes(&owned, &change), [graph::key(JOB, &job())]);
+    let waiting = view(&[(JOB_SET, job_set(&[FOREGROUND], true))]);
     let gone = job();
     let change = Change { resource: JOB, object: &gone, before: None, deleted: true };
-    assert_eq!(collector.wakes(&view, &change), [graph::key(JOB_SET, &job_set(&[], true))]);
+    assert_eq!(collector.wakes(&waiting, &change), [graph::key(JOB_SET, &job_set(&[], true))]);
+}
+
+#[test]
+fn what_comes_while_its_owner_waits_is_let_be_until_another_goes() {
+    let collector = GarbageCollector::default();
+    let view = view(&[(JOB_SET, job_set(&[FOREGROUND], true)), (JOB, job())]);
+    let late = job();
+    let change = Change { resource: JOB, object: &late, before: None, deleted: false };
+    assert!(collector.wakes(&view, &change).is_empty());
+    let mut gone = job();
+    gone["metadata"]["name"] = "other".into();
+    let change = Change { resource: JOB, object: &gone, before: None, deleted: true };
+    let keys = [graph::key(JOB_SET, &job_set(&[], true)), graph::key(JOB, &job())];
+    assert_eq!(collector.wakes(&view, &change), keys);
+}
+
+#[test]
+fn an_object_whose_owner_was_not_seen_is_looked_at() {
+    let change = Change { resource: JOB, object: &job(), before: None, deleted: false };
+    let keys = GarbageCollector::default().wakes(&view(&[(JOB, job())]), &change);
+    assert_eq!(keys, [graph::key(JOB, &job())]);
 }
