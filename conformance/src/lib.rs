@@ -8,6 +8,7 @@ mod follow;
 pub mod history;
 pub mod kubelet;
 pub mod mutants;
+mod panics;
 pub mod parity;
 pub mod proxy;
 pub mod report;

@@ -6,6 +6,7 @@ use std::panic::AssertUnwindSafe;
 use futures::FutureExt;
 
 use super::{Host, Interrupts, RunError};
+use crate::panics::text_of;
 
 /// Why a scenario was not played to its end.
 pub(super) enum Halt {
@@ -39,12 +40,6 @@ impl Watch<'_> {
             error = self.host.ended() => Err(Halt::Error(RunError::ClusterEnded(error))),
         }
     }
-}
-
-fn text_of(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "a panic without a message".to_owned())
 }
 
 #[cfg(test)]

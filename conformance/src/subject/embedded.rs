@@ -132,6 +132,7 @@ pub(super) fn status(ended: How) -> ExitStatus {
         How::Killed => ExitStatus::from_raw(9),
         How::Well => ExitStatus::from_raw(0),
         How::Badly => ExitStatus::from_raw(1 << 8),
+        How::Panicked => ExitStatus::from_raw(101 << 8),
     }
 }
 
@@ -141,6 +142,7 @@ pub(super) enum How {
     Killed,
     Well,
     Badly,
+    Panicked,
 }
 
 /// A subject's way to the API server, through its gate.

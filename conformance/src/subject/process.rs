@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::future::Future;
 use std::io::Write;
+use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
@@ -11,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use dispatch_contract::Clock;
+use futures::FutureExt;
 use futures::future::pending;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::process::{Child, ChildStdin, ChildStdout};
@@ -25,6 +27,7 @@ use super::log::Log;
 use super::starter;
 use crate::cluster::local::guard;
 use crate::history::Subject;
+use crate::panics::text_of;
 
 /// How long a subject in this process takes to be gone once it has ended.
 const LAST_MOMENT: Duration = Duration::from_millis(1);
@@ -129,15 +132,15 @@ impl Process {
         let life = Life::Embedded { number, gate: gate.clone(), terminate: terminate.clone() };
         handle.reach_life(life.clone(), ended.clone());
         let body = body(gate.clone(), Terminated(terminate));
-        let body = body.with_subscriber(log.dispatch(clock));
+        let body = caught(body).with_subscriber(log.dispatch(clock));
         tokio::task::spawn_local(async move {
             let how = tokio::select! {
                 biased;
                 () = gate.ended() => How::Killed,
-                well = body => {
+                how = body => {
                     // What it has begun by then gets through.
                     let _ = timeout(LAST_MOMENT, pending::<()>()).await;
-                    if well { How::Well } else { How::Badly }
+                    how
                 }
             };
             // Whatever it has left behind reaches nobody.
@@ -242,6 +245,19 @@ impl Drop for Process {
     }
 }
 
+/// How a subject in this process ends by itself. A panic is its own, as that of a process would be.
+async fn caught(body: impl Future<Output = bool>) -> How {
+    // Nothing of it is used after a panic.
+    match AssertUnwindSafe(body).catch_unwind().await {
+        Ok(true) => How::Well,
+        Ok(false) => How::Badly,
+        Err(panic) => {
+            tracing::error!(panic = text_of(&*panic), "it has panicked");
+            How::Panicked
+        }
+    }
+}
+
 /// That a subject in this process was asked to stop.
 pub(super) struct Terminated(watch::Sender<bool>);
 
@@ -269,4 +285,30 @@ async fn reap(mut child: Child, tell: watch::Sender<Option<ExitStatus>>) {
         }
     };
     tell.send_replace(Some(status));
+}
+
+#[cfg(test)]
+mod tests {
+    use dispatch_contract::SystemClock;
+    use tokio::task::LocalSet;
+
+    use super::*;
+    use crate::history::Role;
+
+    #[tokio::test]
+    async fn a_part_of_this_process_that_panics_ends_as_a_process_would_and_its_log_says_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("controller.log");
+        let subject = Subject { role: Role::Controller, replica: 0 };
+        let local = LocalSet::new();
+        let died = local.run_until(async {
+            let whose: (_, Arc<dyn Clock>) = (subject, Arc::new(SystemClock));
+            let place = (path, ProcessHandle::default());
+            let broken = |_: Gate, _: Terminated| async { panic!("odd state") };
+            Process::embed(whose, place, broken).unwrap().ended().await
+        });
+        let SubjectError::Died { status, lines, .. } = died.await else { panic!("it died") };
+        assert_eq!(status.code(), Some(101));
+        assert!(lines.contains("odd state"), "{lines}");
+    }
 }

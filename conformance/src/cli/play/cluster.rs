@@ -46,7 +46,7 @@ impl Where {
         let why = match self.cluster {
             Kind::Local => "on a real cluster no seed decides what happens",
             Kind::Simulated if !dispatch_determinism::AVAILABLE => {
-                "in a build without debug assertions the order of hash maps is not of the seed"
+                "elsewhere than on Linux the order of hash maps is not of the seed"
             }
             Kind::Simulated => return Ok(()),
         };
