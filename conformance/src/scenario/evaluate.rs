@@ -2,7 +2,7 @@
 
 mod requests;
 
-use dispatch_contract::resources::{Conditions, TrainJob, Workload};
+use dispatch_contract::resources::{Conditions, JobSet, ReplicatedJob, TrainJob, Workload};
 use dispatch_contract::{AdmissionCount, names};
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
@@ -294,6 +294,7 @@ impl<'a> At<'a> {
             jobset.is_some_and(|jobset| {
                 agrees(fact.suspended, jobset.is_suspended())
                     && agrees(fact.active, jobset.has_active_jobs())
+                    && fact.admission.is_none_or(|asked| bears(jobset, asked))
             })
         })
     }
@@ -459,6 +460,13 @@ fn carries(
         Ok(now) => asked.is_none_or(|asked| asked.is_met_by(annotation, *now)).into(),
         Err(why) => Truth::CannotBeSaid(why.clone()),
     }
+}
+
+/// Whether the pods of a `JobSet` will all carry this A.
+fn bears(jobset: &JobSet, asked: AdmissionIs) -> bool {
+    let jobs = &jobset.spec.replicated_jobs;
+    let is = |job: &ReplicatedJob| asked.is_met_by(job.pod_annotation(names::POD_ADMISSION), None);
+    !jobs.is_empty() && jobs.iter().all(is)
 }
 
 fn is_gated(workload: &Workload) -> bool {

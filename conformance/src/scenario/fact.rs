@@ -158,6 +158,8 @@ pub struct JobSetFact {
     pub suspended: Option<bool>,
     /// Whether its status counts an active Job: one whose controller has told of its pods.
     pub active: Option<bool>,
+    /// A, as the pods of all its replicated jobs will carry it.
+    pub admission: Option<AdmissionIs>,
 }
 
 /// What is asked of a running job.

@@ -32,7 +32,7 @@ pub(in crate::scenario) const SUBJECTS: [(&str, &[&str]); 18] = [
         ],
     ),
     ("trainjob", &["suspended", "opened", "held", "ended-mark", "A"]),
-    ("jobset", &["nth", "suspended", "active"]),
+    ("jobset", &["nth", "suspended", "active", "A"]),
     ("running", &["execution", "A"]),
     ("pod-of", &["terminating", "A"]),
     ("gone", &[]),
@@ -75,15 +75,7 @@ impl Plan<'_> {
         match subject {
             "workload" => self.workload(written),
             "trainjob" => self.trainjob(written),
-            "jobset" => {
-                let job = self.training_job(written.jobset.as_ref()?)?;
-                Some(Fact::JobSet(JobSetFact {
-                    job,
-                    nth: value(written.nth.as_ref()),
-                    suspended: value(written.suspended.as_ref()),
-                    active: value(written.active.as_ref()),
-                }))
-            }
+            "jobset" => self.jobset(written),
             "running" => {
                 let admission = self.admission(written.admission.as_ref())?;
                 let job = self.job_of_pods(written.running.as_ref()?, admission)?;
@@ -273,6 +265,21 @@ impl Plan<'_> {
         }))
     }
 
+    fn jobset(&mut self, written: &FactFile) -> Option<Fact> {
+        let job = self.training_job(written.jobset.as_ref()?)?;
+        if let Some(text) = &written.admission {
+            self.not_outdated(text)?;
+        }
+        let admission = self.admission(written.admission.as_ref())?;
+        Some(Fact::JobSet(JobSetFact {
+            job,
+            nth: value(written.nth.as_ref()),
+            suspended: value(written.suspended.as_ref()),
+            active: value(written.active.as_ref()),
+            admission,
+        }))
+    }
+
     /// What is asked of A. The outer `None` is a refusal, the inner one that nothing is asked.
     #[expect(clippy::option_option, reason = "a refusal is not the same as nothing asked")]
     fn admission(&mut self, written: Option<&Text>) -> Option<Option<AdmissionIs>> {
@@ -314,12 +321,12 @@ impl Plan<'_> {
         count.ok()
     }
 
-    /// The count of the `TrainJob` is what others are compared with.
+    /// The count of the `TrainJob` is what pods are compared with.
     fn not_outdated(&mut self, text: &Text) -> Option<()> {
         if text.value != OUTDATED {
             return Some(());
         }
-        let problem = Problem::new(place(text), "the count of a TrainJob is never outdated");
+        let problem = Problem::new(place(text), "only the count of pods can be outdated");
         self.refuse(problem.hint(
             "pods are: `pod-of` or `running` with `A: outdated` asks for an A that is less than \
              the TrainJob's",
