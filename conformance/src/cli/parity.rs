@@ -65,7 +65,8 @@ fn compared(arguments: &Arguments) -> Result<ExitCode, ExitCode> {
     let mut recording = recording(arguments)?;
     for read in histories(&arguments.real, &scenarios, |cluster| cluster != SIMULATED)? {
         let play = read.play.full_id();
-        let not = |why: &str| NotCompared { play: play.clone(), why: why.to_owned() };
+        let not =
+            |why: &str| NotCompared { play: play.clone(), why: why.to_owned(), is_unknown: false };
         if let Some(gap) = read.gap {
             left_out.push(not(&format!("the record of a real run has a gap: {gap}")));
         } else if read.play.verdict == INCONCLUSIVE {
@@ -120,6 +121,7 @@ fn judged(
     comparison.not_compared.extend(gaps.into_iter().map(|read| NotCompared {
         play: read.play.full_id(),
         why: format!("the record has a gap: {}", read.gap.unwrap_or_default()),
+        is_unknown: true,
     }));
     let is_enough = comparison.plays >= ENOUGH * recording.plays.len();
     let not_met: Vec<_> = known.not_met().filter(|_| is_enough && only_recorded).collect();

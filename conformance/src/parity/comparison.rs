@@ -33,6 +33,9 @@ pub struct NotCompared {
     pub play: String,
     /// Why.
     pub why: String,
+    /// Whether nothing real is known of its scenario: not so of a case that no real run came to, or
+    /// of one real run among several.
+    pub is_unknown: bool,
 }
 
 /// Something that the simulated cluster does otherwise.
@@ -77,14 +80,20 @@ pub fn compare(recording: &Recording, simulated: &[Simulated], known: &mut Known
     let mut comparison = Comparison::default();
     for (source, play, lived) in simulated {
         let id = play.full_id();
-        let not = |why: &str| NotCompared { play: id.clone(), why: why.to_owned() };
+        let not = |why: &str, is_unknown| {
+            let (play, why) = (id.clone(), why.to_owned());
+            NotCompared { play, why, is_unknown }
+        };
         let Some(real) = recording.plays.get(&id) else {
-            comparison.not_compared.push(not("no real run of it is recorded"));
+            let mut of_scenario =
+                recording.plays.values().filter(|it| it.scenario == play.scenario);
+            let is_unknown = of_scenario.all(|it| it.digest != play.digest);
+            comparison.not_compared.push(not("no real run of it is recorded", is_unknown));
             continue;
         };
         if real.digest != play.digest {
             let why = "the scenario is another one than when real runs of it were recorded";
-            comparison.not_compared.push(not(why));
+            comparison.not_compared.push(not(why, true));
             continue;
         }
         comparison.plays += 1;

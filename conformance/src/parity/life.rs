@@ -31,12 +31,24 @@ impl Transition {
     }
 
     /// Whether nobody decides it: a controller writes what it counts, or finds, when it happens to
-    /// look, and what came and went between two looks is never written.
+    /// look.
     pub fn is_incidental(&self) -> bool {
         // Kueue says Pending of what it looked at and did not admit: not of what it admits at once.
         let stage = self.0 == "QuotaReserved: False(Pending)";
         let found = ["startTime: ", "finalizers: ", aspect::COUNT];
         stage || found.iter().any(|prefix| self.0.starts_with(prefix))
+    }
+
+    /// Whether it may be passed over: a controller copies what it sees when it looks, and what came
+    /// and went between two looks is never written.
+    pub fn may_be_passed_over(&self, kind: Kind) -> bool {
+        let copied = match kind {
+            Kind::JobSet | Kind::Job => Some("A: "),
+            Kind::TrainJob => Some("Suspended: "),
+            Kind::Workload => Some("gates: "),
+            _ => None,
+        };
+        self.is_incidental() || copied.is_some_and(|prefix| self.0.starts_with(prefix))
     }
 }
 

@@ -59,7 +59,7 @@ impl Variation {
             Move::Missing(transition) | Move::Extra(transition) => {
                 let scenarios = self.passed_over.get(&(role.kind, transition.clone()));
                 scenarios.is_some_and(|scenarios| {
-                    transition.is_incidental()
+                    transition.may_be_passed_over(role.kind)
                         || scenarios.len() >= GENERAL
                         || scenarios.contains(scenario)
                 })

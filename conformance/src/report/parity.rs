@@ -62,7 +62,7 @@ fn verdicts(comparison: &Comparison) -> usize {
 pub fn parity_exit_code(comparison: &Comparison, not_met: &[&KnownDifference]) -> ExitCode {
     if !comparison.disagreements.is_empty() || !not_met.is_empty() {
         ExitCode::SuiteFault
-    } else if !comparison.not_compared.is_empty() {
+    } else if comparison.not_compared.iter().any(|it| it.is_unknown) {
         ExitCode::Inconclusive
     } else if comparison.plays == 0 {
         ExitCode::NothingRan
