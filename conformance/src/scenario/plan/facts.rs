@@ -321,12 +321,12 @@ impl Plan<'_> {
         count.ok()
     }
 
-    /// The count of the `TrainJob` is what pods are compared with.
+    /// The count of the `TrainJob` is what others are compared with.
     fn not_outdated(&mut self, text: &Text) -> Option<()> {
         if text.value != OUTDATED {
             return Some(());
         }
-        let problem = Problem::new(place(text), "only the count of pods can be outdated");
+        let problem = Problem::new(place(text), "the count of a TrainJob is never outdated");
         self.refuse(problem.hint(
             "pods are: `pod-of` or `running` with `A: outdated` asks for an A that is less than \
              the TrainJob's",
