@@ -15,4 +15,5 @@ pub mod report;
 pub mod rules;
 pub mod run;
 pub mod scenario;
+pub mod shard;
 pub mod subject;

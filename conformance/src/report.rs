@@ -19,7 +19,9 @@ mod timeline;
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub use console::{Header, explain_rule, explain_scenario, header, list, scenario, summary};
+pub use console::{
+    Header, explain_rule, explain_scenario, header, list, of_shard, scenario, summary,
+};
 pub use group::{Group, group};
 pub use judged::{Failure, Judged, judge};
 pub use junit::junit;
@@ -33,6 +35,7 @@ pub use timeline::Entry;
 use crate::exit_code::ExitCode;
 use crate::rules::Overall;
 use crate::scenario::Scenario;
+use crate::shard::Shard;
 
 /// A run: what was to be played, and what became of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +44,8 @@ pub struct RunReport {
     pub run: String,
     /// The kind of cluster, such as `local`.
     pub cluster: String,
+    /// Which part of a run it is, where it is not the whole.
+    pub shard: Option<Shard>,
     /// The broken subject that stood in for the reference, by its name.
     pub mutant: Option<String>,
     /// What else `run` was given that decides what is played, and how: words of its command line.

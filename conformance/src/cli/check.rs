@@ -108,6 +108,7 @@ fn judged(scenario: &Scenario, begin: &Begin, history: &History, file: PathBuf) 
     RunReport {
         run: begin.run.clone(),
         cluster: begin.cluster.clone(),
+        shard: None,
         mutant: begin.mutant.clone(),
         options: Vec::new(),
         no_claim: vec!["a stored history was judged".to_owned()],

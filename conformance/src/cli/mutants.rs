@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use dispatch_contract::{Entropy, OsEntropy};
 
-use super::play::{self, Audience, Ground, Item, Left, Where, play_all, writable};
+use super::play::{self, Audience, Ground, Item, Left, Sharding, Where, play_all, writable};
 use super::scenarios::{self, Source};
 use super::terminal::{Meanwhile, print, say};
 use crate::exit_code::ExitCode;
@@ -17,6 +17,7 @@ use crate::mutants::{self, CANARY, Mutant};
 use crate::report::{self, Catch, Group, MutantReport, RunReport, ScenarioReport, Status};
 use crate::run::Interrupts;
 use crate::scenario::Scenario;
+use crate::shard::Shard;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
@@ -25,6 +26,8 @@ pub(super) struct Arguments {
     filter: Vec<String>,
     #[command(flatten)]
     place: Where,
+    #[command(flatten)]
+    sharding: Sharding,
     /// The folder for histories and mutants.json. A new one under results/ unless given.
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
@@ -40,6 +43,7 @@ pub(super) struct Arguments {
 /// What was asked for, once everything about it was found to be possible.
 struct Asked {
     place: Where,
+    shard: Option<Shard>,
     run: String,
     wanted: Vec<&'static Mutant>,
     scenarios: Vec<Arc<Scenario>>,
@@ -73,7 +77,8 @@ pub(super) async fn run(arguments: Arguments) -> ExitCode {
         None => report::mutants_exit_code(&reports),
     };
     let table = report::mutants_json(&reports, &versions, &asked.results);
-    play::keep(&asked.results.join("mutants.json"), table, found)
+    let file = asked.results.join(play::file("mutants.json", asked.shard));
+    play::keep(&file, table, found)
 }
 
 /// Everything that can be refused before a cluster is touched.
@@ -83,6 +88,8 @@ fn ask(arguments: Arguments) -> Result<Asked, ExitCode> {
         say(&format!("error: {error}"));
         ExitCode::NothingRan
     })?;
+    let shard = arguments.sharding.shard();
+    let wanted = part(shard, wanted)?;
     let run = OsEntropy.token();
     let results = arguments.report.unwrap_or_else(|| Path::new("results").join(&run));
     writable(&results)?;
@@ -90,7 +97,21 @@ fn ask(arguments: Arguments) -> Result<Asked, ExitCode> {
     let at_once = arguments.place.at_once(arguments.parallel);
     let with_reference = !arguments.without_reference;
     let place = arguments.place;
-    Ok(Asked { place, run, wanted, scenarios, results, at_once, with_reference })
+    Ok(Asked { place, shard, run, wanted, scenarios, results, at_once, with_reference })
+}
+
+/// The subjects of a shard. The canary is in each, since it is what makes the others' verdicts count.
+fn part(
+    shard: Option<Shard>,
+    wanted: Vec<&'static Mutant>,
+) -> Result<Vec<&'static Mutant>, ExitCode> {
+    if shard.is_none() {
+        return Ok(wanted);
+    }
+    let (canary, others): (Vec<_>, Vec<_>) =
+        wanted.into_iter().partition(|mutant| is_canary(Some(mutant)));
+    let others = play::part(shard, others, |mutant: &&Mutant| mutant.is_permitted())?;
+    Ok(canary.into_iter().chain(others).collect())
 }
 
 fn first_line(asked: &Asked, ground: &Ground) -> String {
@@ -99,9 +120,9 @@ fn first_line(asked: &Asked, ground: &Ground) -> String {
     let broken = asked.wanted.len() - permitted;
     let permitted = if permitted > 0 { format!(", {permitted} permitted") } else { String::new() };
     let reference = if asked.with_reference { " and the reference" } else { "" };
-    let at_once = asked.at_once;
+    let (shard, at_once) = (report::of_shard(asked.shard), asked.at_once);
     format!(
-        "{broken} broken subjects{permitted}{reference} on {cluster} ({versions}), {at_once} at a time"
+        "{broken} broken subjects{permitted}{shard}{reference} on {cluster} ({versions}), {at_once} at a time"
     )
 }
 
@@ -174,6 +195,7 @@ impl Console {
             run: RunReport {
                 run: asked.run.clone(),
                 cluster: ground.kind().to_owned(),
+                shard: asked.shard,
                 mutant: subject.map(|mutant| mutant.name.to_owned()),
                 options: asked.place.options(),
                 no_claim: Vec::new(),
@@ -271,5 +293,24 @@ impl Audience for Console {
         let caught = broken.clone().filter(|trial| trial.caught).count();
         let done = format!("{caught} of {} caught", broken.count());
         self.meanwhile.say(&report::status(&done, status));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shards_of_the_subjects_are_all_of_them_and_the_canary_is_in_each() {
+        let mut found = BTreeSet::new();
+        let mut count = 0;
+        for shard in ["1/3", "2/3", "3/3"] {
+            let part = part(shard.parse().ok(), mutants::all().collect()).unwrap();
+            assert!(is_canary(part.first().copied()), "{shard}");
+            count += part.len();
+            found.extend(part.into_iter().map(|mutant| mutant.name));
+        }
+        assert_eq!(found, mutants::all().map(|mutant| mutant.name).collect());
+        assert_eq!(count, found.len() + 2);
     }
 }

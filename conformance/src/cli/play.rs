@@ -6,6 +6,7 @@ mod cluster;
 mod one;
 mod results;
 mod schedule;
+mod sharding;
 mod simulated;
 
 #[cfg(test)]
@@ -31,6 +32,7 @@ use schedule::Schedule;
 pub(super) use cases::{asks_for, asks_for_case};
 pub(super) use cluster::{Ground, Where, code_of, interrupts, versions};
 pub(super) use results::{keep, writable};
+pub(super) use sharding::{Sharding, file, no_claim, part};
 
 /// How many scenarios are played at once for each core, unless said otherwise: most of the time a
 /// scenario waits for the cluster's controllers.

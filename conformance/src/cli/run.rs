@@ -9,13 +9,14 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use dispatch_contract::{Entropy, OsEntropy};
 
-use super::play::{self, Audience, Ground, Item, Where, play_all, writable};
+use super::play::{self, Audience, Ground, Item, Sharding, Where, play_all, writable};
 use super::scenarios::{self, Source};
 use super::terminal::{Meanwhile, print, say};
 use crate::exit_code::ExitCode;
 use crate::mutants;
 use crate::report::{self, Group, Header, RunReport, ScenarioReport, Status};
 use crate::scenario::Scenario;
+use crate::shard::Shard;
 use same::Histories;
 
 #[derive(Debug, Args)]
@@ -25,6 +26,8 @@ pub(super) struct Arguments {
     filter: Vec<String>,
     #[command(flatten)]
     place: Where,
+    #[command(flatten)]
+    sharding: Sharding,
     /// Scenarios of this folder instead of the suite's own: no claim to conformance.
     #[arg(long, value_name = "DIR")]
     scenarios: Option<PathBuf>,
@@ -55,6 +58,7 @@ pub(super) struct Arguments {
 /// A run that was asked for, once everything about it was found to be possible.
 struct Asked {
     place: Where,
+    shard: Option<Shard>,
     run: String,
     scenarios: Vec<Arc<Scenario>>,
     filter: Vec<String>,
@@ -117,8 +121,12 @@ fn ask(arguments: Arguments) -> Result<Asked, ExitCode> {
         no_claim.push("the scenarios are not the suite's own".to_owned());
     }
     if chosen.len() < all.len() {
-        no_claim.push(format!("{} of {} scenarios were played", chosen.len(), all.len()));
+        no_claim.push(format!("{} of {} scenarios were asked for", chosen.len(), all.len()));
     }
+    let shard = arguments.sharding.shard();
+    no_claim.extend(play::no_claim(shard));
+    // Of what takes longest, or has the cluster for itself, each shard has its share.
+    let part = play::part(shard, chosen, |it| (it.alone, it.has_cases()))?;
     if let Some(mutant) = &arguments.mutant {
         if let Err(error) = mutants::find(mutant) {
             say(&format!("error: {error}"));
@@ -135,8 +143,9 @@ fn ask(arguments: Arguments) -> Result<Asked, ExitCode> {
     Ok(Asked {
         at_once: arguments.place.at_once(arguments.parallel),
         place: arguments.place,
+        shard,
         run,
-        scenarios: chosen.into_iter().map(Arc::new).collect(),
+        scenarios: part.into_iter().map(Arc::new).collect(),
         filter: arguments.filter,
         results,
         mutant: arguments.mutant,
@@ -190,6 +199,7 @@ fn only(filters: &[String], id: &str) -> Vec<String> {
 fn first_line(asked: &Asked, ground: &Ground) -> String {
     report::header(&Header {
         count: asked.scenarios.len(),
+        shard: asked.shard,
         times: asked.repeat,
         at_once: asked.at_once,
         cluster: ground.kind(),
@@ -203,6 +213,7 @@ fn report_of(asked: &Asked, ground: &Ground) -> RunReport {
     RunReport {
         run: asked.run.clone(),
         cluster: ground.kind().to_owned(),
+        shard: asked.shard,
         mutant: asked.mutant.clone(),
         options: asked.options.clone(),
         no_claim: asked.no_claim.clone(),
@@ -282,5 +293,6 @@ fn finish(report: &RunReport, histories: Option<&Histories>, results: &Path) -> 
         }
         found => found,
     };
-    play::keep(&results.join("junit.xml"), report::junit(report), found)
+    let file = results.join(play::file("junit.xml", report.shard));
+    play::keep(&file, report::junit(report), found)
 }

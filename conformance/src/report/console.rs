@@ -12,6 +12,7 @@ use crate::cluster::simulated::DEFAULT_SEED;
 use crate::exit_code::ExitCode;
 use crate::rules::{JUDGES, Overall};
 use crate::scenario::Scenario;
+use crate::shard::Shard;
 
 /// How many of a scenario's failures are shown with their timelines; the others have one line.
 const SHOWN: usize = 3;
@@ -21,6 +22,8 @@ const SHOWN: usize = 3;
 pub struct Header<'a> {
     /// How many scenarios there are.
     pub count: usize,
+    /// Which part of the run these are, where they are not the whole.
+    pub shard: Option<Shard>,
     /// How many times each is played.
     pub times: u32,
     /// How many are played at once, at most.
@@ -35,11 +38,19 @@ pub struct Header<'a> {
 
 /// The first line of a run.
 pub fn header(header: &Header<'_>) -> String {
-    let Header { count, times, at_once, cluster, versions, mutant } = *header;
+    let Header { count, shard, times, at_once, cluster, versions, mutant } = *header;
     let subject = mutant.map_or("the reference".to_owned(), |name| format!("the mutant {name}"));
-    let times = if times > 1 { format!(", {times} times each,") } else { String::new() };
-    let scenarios = counted(count, "scenario");
-    format!("{scenarios}{times} with {subject} on {cluster} ({versions}), {at_once} at a time")
+    let mut scenarios = counted(count, "scenario") + &of_shard(shard);
+    if times > 1 {
+        // Writing to a String cannot fail.
+        let _ = write!(scenarios, ", {times} times each,");
+    }
+    format!("{scenarios} with {subject} on {cluster} ({versions}), {at_once} at a time")
+}
+
+/// Of which shard something is, where it is not of the whole: ` of shard 2/4`.
+pub fn of_shard(shard: Option<Shard>) -> String {
+    shard.map_or_else(String::new, |shard| format!(" of shard {shard}"))
 }
 
 /// A scenario that was played: its line, and below it what is wrong.
@@ -184,7 +195,7 @@ pub fn summary(run: &RunReport) -> String {
 fn played(run: &RunReport) -> String {
     let id = |report: &ScenarioReport| (report.id.clone(), report.repetition);
     let scenarios: BTreeSet<_> = run.scenarios.iter().map(id).collect();
-    let scenarios = counted(scenarios.len(), "scenario");
+    let scenarios = counted(scenarios.len(), "scenario") + &of_shard(run.shard);
     match run.scenarios.iter().filter(|report| report.case.is_some()).count() {
         0 => scenarios,
         cases => format!("{scenarios} with {}", counted(cases, "case")),

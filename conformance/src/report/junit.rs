@@ -5,11 +5,16 @@ use quick_junit::{NonSuccessKind, Report, SerializeError, TestCase, TestCaseStat
 use super::{RunReport, ScenarioReport, ScenarioResult, console, plain};
 use crate::rules::Overall;
 
-/// The run as `JUnit` XML: a suite with a test case for each scenario, or for each case of one. A broken rule is a failure, with
-/// the rules as its type; a scenario without a verdict is an error.
+/// The run as `JUnit` XML: a suite with a test case for each scenario, or for each case of one. A broken
+/// rule is a failure, with the rules as its type; a scenario without a verdict is an error.
+///
+/// The suite of a shard has the name of the whole run's: merged they are that.
 pub fn junit(run: &RunReport) -> Result<String, SerializeError> {
     let mut suite = TestSuite::new(format!("dispatch-conformance on {}", run.cluster));
     suite.set_time(run.took);
+    if let Some(shard) = run.shard {
+        suite.add_property(("shard", shard.to_string().as_str()));
+    }
     if let Some(mutant) = &run.mutant {
         suite.add_property(("mutant", mutant.as_str()));
     }

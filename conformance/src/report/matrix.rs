@@ -20,6 +20,9 @@ const SCHEMA: &str = "dispatch-mutants/1";
 struct File<'a> {
     schema: &'static str,
     run: &'a str,
+    /// Which part of the subjects these are, where they are not all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shard: Option<String>,
     cluster: &'a str,
     versions: &'a BTreeMap<String, String>,
     canary: &'static str,
@@ -98,6 +101,7 @@ pub fn mutants_json(
     let file = File {
         schema: SCHEMA,
         run: first.map_or("", |run| &run.run),
+        shard: first.and_then(|run| run.shard).map(|shard| shard.to_string()),
         cluster: first.map_or("", |run| &run.cluster),
         versions,
         canary: CANARY,

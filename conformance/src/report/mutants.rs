@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use super::{RunReport, ScenarioReport, ScenarioResult, plain};
+use super::{RunReport, ScenarioReport, ScenarioResult, of_shard, plain};
 use crate::exit_code::ExitCode;
 use crate::mutants::{CANARY, Mutant};
 
@@ -175,7 +175,8 @@ pub fn mutants_summary(reports: &[MutantReport]) -> String {
         return format!("the canary, {CANARY}, was not caught, so nothing else was judged\n");
     }
     let (caught, of) = right_of(MutantReport::is_broken);
-    let mut out = format!("{caught} of {of} broken subjects caught, each by its own rule\n");
+    let shard = of_shard(reports.first().and_then(|report| report.run.shard));
+    let mut out = format!("{caught} of {of} broken subjects{shard} caught, each by its own rule\n");
     let (clean, of) = right_of(MutantReport::is_permitted);
     if of > 0 {
         // Writing to a String cannot fail.
@@ -289,6 +290,14 @@ mod tests {
         ];
         let rows: String = reports.iter().map(|report| mutant_row(report, 16)).collect();
         insta::assert_snapshot!(format!("{rows}{}", mutants_summary(&reports)));
+    }
+
+    #[test]
+    fn a_shard_of_the_subjects_says_so() {
+        let mut caught = mutant("deaf-to-eviction", vec![broken(&["RG-01"])]);
+        caught.run.shard = "2/4".parse().ok();
+        let said = mutants_summary(&[caught]);
+        assert_eq!(said, "1 of 1 broken subjects of shard 2/4 caught, each by its own rule\n");
     }
 
     #[test]

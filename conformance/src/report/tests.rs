@@ -92,6 +92,7 @@ fn a_run_on_the_console() {
     let run = whole();
     let mut out = header(&Header {
         count: 4,
+        shard: None,
         times: 1,
         at_once: 8,
         cluster: "local",
@@ -142,6 +143,24 @@ fn a_run_in_which_all_is_well() {
     let run = run(vec![passed("a/b"), passed("c/d")]);
     let lines: String = run.scenarios.iter().map(|report| scenario(&run, report)).collect();
     assert_snapshot!(format!("{lines}{}", summary(&run)));
+}
+
+#[test]
+fn a_shard_says_so_in_its_first_line_at_its_end_and_in_junit() {
+    let shard = "2/4".parse().ok();
+    let mut run = run(vec![report("a/b", judged(Overall::Pass))]);
+    run.shard = shard;
+    run.no_claim = vec!["shard 2/4 was played".to_owned()];
+    let first = header(&Header {
+        count: 1,
+        shard,
+        times: 3,
+        at_once: 8,
+        cluster: "local",
+        versions: "kueue 0.17.0",
+        mutant: None,
+    });
+    assert_snapshot!(format!("{first}\n{}\n{}", summary(&run), junit(&run).unwrap()));
 }
 
 /// A scenario with one case of each kind.

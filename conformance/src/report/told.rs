@@ -62,6 +62,7 @@ pub(crate) fn run(scenarios: Vec<ScenarioReport>) -> RunReport {
     RunReport {
         run: "01k0".to_owned(),
         cluster: "local".to_owned(),
+        shard: None,
         mutant: None,
         options: Vec::new(),
         no_claim: Vec::new(),

@@ -99,6 +99,38 @@ fn a_repetition_has_the_next_seed() {
     assert_eq!(Some(of("0002")), seventh.values().next());
 }
 
+#[test]
+fn shards_play_all_of_a_run_once_and_may_share_a_folder() {
+    let filter = ["calls/bad-input", "preflight/gate-leak", "start-gate/first-execution"];
+    let report = TempDir::new().unwrap();
+    for shard in [["--shard", "1/2"], ["--shard-from-zero", "1/2"]] {
+        run(&[&shard[..], &filter].concat(), report.path());
+    }
+    for file in ["junit-1-of-2.xml", "junit-2-of-2.xml"] {
+        assert!(report.path().join(file).exists(), "{file}");
+    }
+    let mut shards = BTreeMap::new();
+    collect(report.path(), report.path(), &mut shards);
+    assert_eq!(shards.len(), filter.len());
+    if dispatch_determinism::AVAILABLE {
+        assert_same(&shards, &histories(&filter));
+    }
+}
+
+#[test]
+fn a_shard_that_cannot_be_is_refused_with_what_is_expected() {
+    for (shard, filter, code, words) in [
+        ("5/4", "calls/", 2, "expected I/N with I from 1 to N, such as 1/4"),
+        ("4/4", "calls/bad-input", 4, "nothing is in shard 4/4: there are 1 to be played in all"),
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dispatch-conformance"));
+        let output = command.args(["run", "--shard", shard, filter]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{said}");
+        assert!(said.contains(words), "{said}");
+    }
+}
+
 /// Runs scenarios again and again with one seed; gives the digest of their histories.
 fn digest(arguments: &[&str]) -> String {
     let report = TempDir::new().unwrap();

@@ -10,9 +10,14 @@ use crate::exit_code::ExitCode;
 /// Makes the folder for the results, and makes sure that it can be written to.
 pub(in crate::cli) fn writable(folder: &Path) -> Result<(), ExitCode> {
     let probe = folder.join(".writable");
-    let tried = fs_err::create_dir_all(folder)
-        .and_then(|()| fs_err::write(&probe, b"."))
-        .and_then(|()| fs_err::remove_file(&probe));
+    let tried =
+        fs_err::create_dir_all(folder).and_then(|()| fs_err::write(&probe, b".")).and_then(|()| {
+            match fs_err::remove_file(&probe) {
+                // Another shard, with the same folder, did.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+                removed => removed,
+            }
+        });
     tried.map_err(|error| {
         say(&format!("error: the results cannot be written: {error}"));
         say("name another folder with --report");
