@@ -90,9 +90,37 @@ fn in_runtime(command: impl Future<Output = ExitCode>) -> ExitCode {
 mod tests {
     use super::*;
     use clap::CommandFactory;
+    use k8s_openapi::api::batch::v1::Job;
 
     #[test]
     fn the_command_line_is_well_formed() {
         CommandLine::command().debug_assert();
+    }
+
+    /// The manifest, with nothing in it that a Job does not have.
+    fn sharded_run() -> Job {
+        let text = fs_err::read_to_string("../examples/sharded-run/job.yaml").unwrap();
+        let manifest: serde_json::Value = serde_saphyr::from_str(&text).unwrap();
+        let job: Job = serde_json::from_value(manifest.clone()).unwrap();
+        assert_eq!(serde_json::to_value(&job).unwrap(), manifest);
+        job
+    }
+
+    #[test]
+    fn the_pods_of_the_sharded_run_play_a_shard_each() {
+        let spec = sharded_run().spec.unwrap();
+        assert_eq!(spec.completion_mode.as_deref(), Some("Indexed"));
+        let of = spec.completions.unwrap();
+        assert_eq!(spec.parallelism, Some(of));
+        let arguments = spec.template.spec.unwrap().containers.remove(0).args.unwrap();
+        assert!(arguments.contains(&format!("$(JOB_COMPLETION_INDEX)/{of}")), "{arguments:?}");
+        // As Kubernetes gives them to the pod of this index.
+        let parses = |index: i32| {
+            let index = index.to_string();
+            let given = arguments.iter().map(|it| it.replace("$(JOB_COMPLETION_INDEX)", &index));
+            CommandLine::try_parse_from(std::iter::once("suite".to_owned()).chain(given)).is_ok()
+        };
+        assert!((0..of).all(parses));
+        assert!(!parses(of), "there are as many shards as pods");
     }
 }
