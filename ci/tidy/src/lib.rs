@@ -1,6 +1,10 @@
 //! What holds for the tree as a whole, as pure checks of one file's text each; `tests/tree.rs`
 //! applies them to every file of the repository.
 
+mod workflows;
+
+pub use workflows::{action_file, workflow_file};
+
 /// The most lines that a function may have.
 pub const FUNCTION_LINES: usize = 100;
 

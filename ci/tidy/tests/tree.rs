@@ -50,6 +50,25 @@ fn documents_have_one_title() {
 }
 
 #[test]
+fn workflows_may_only_read_end_in_time_and_run_what_is_there() {
+    let exists = |path: &str| root().join(path).exists();
+    let all = files(".yml");
+    let (actions, workflows): (Vec<_>, Vec<_>) = all
+        .iter()
+        .filter(|(path, _)| path.starts_with(".github/"))
+        .partition(|(path, _)| path.ends_with("/action.yml"));
+    assert!(!actions.is_empty() && !workflows.is_empty());
+    let mut faults = Vec::new();
+    for (path, text) in workflows {
+        faults.extend(dispatch_tidy::workflow_file(path, text, exists));
+    }
+    for (path, text) in actions {
+        faults.extend(dispatch_tidy::action_file(path, text, exists));
+    }
+    assert_none(&faults);
+}
+
+#[test]
 fn every_crate_takes_its_lints_from_the_workspace() {
     let faults: Vec<_> = files("Cargo.toml")
         .iter()
