@@ -41,7 +41,10 @@ pub(crate) enum Passed {
     /// An object has changed between read and write. Whoever changed it brings the Workload back by an
     /// event, if the watch is not behind.
     Overtaken,
-    /// The Workload waits for something.
+    /// Something of the previous execution is left (RG-04). It goes by itself, within seconds most
+    /// often, and the watch that says so may be behind: RG-15 counts from its end.
+    Remains,
+    /// The Workload waits for something else.
     Waiting,
 }
 
@@ -163,6 +166,9 @@ impl Pass {
 
     async fn apply(&self, snapshot: &Snapshot, decision: &Decision) -> Result<Passed, PassError> {
         match self.write(snapshot, decision).await {
+            Ok(_) if matches!(decision, Decision::Wait(WaitReason::Remainder(_))) => {
+                Ok(Passed::Remains)
+            }
             Ok(_) if matches!(decision, Decision::Wait(_)) => Ok(Passed::Waiting),
             Ok(_) => Ok(Passed::Settled),
             Err(error) if error.outcome == Outcome::Conflict => Ok(Passed::Overtaken),

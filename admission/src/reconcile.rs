@@ -38,7 +38,7 @@ pub(crate) fn serve(
     let on_error = |watched: Arc<WatchedWorkload>, error: &PassError, context: Arc<Context>| {
         let key = key_of(&watched);
         tracing::warn!(workload = %key, %error, "a pass failed; it is made again");
-        Action::requeue(context.retries.after_failure(&key))
+        Action::requeue(context.retries.next(&key))
     };
     let config = Config::default().concurrency(concurrency);
     applier(each, on_error, Arc::new(context), kept, changed, config)
@@ -63,12 +63,12 @@ async fn reconcile(
     }
     let key = key_of(&watched);
     let passed = context.pass.run(&key).await?;
-    if passed != Passed::Overtaken {
+    if matches!(passed, Passed::Settled | Passed::Waiting) {
         context.retries.forget(&key);
     }
     Ok(match passed {
         Passed::Settled => Action::await_change(),
-        Passed::Overtaken => Action::requeue(context.retries.after_failure(&key)),
+        Passed::Overtaken | Passed::Remains => Action::requeue(context.retries.next(&key)),
         Passed::Waiting => Action::requeue(context.resync),
     })
 }

@@ -45,6 +45,6 @@ pub use failure::Failure;
 pub use request::{Apply, Body, Delete, List, Precondition, Propagation, Request, Verb, Write};
 pub use server::{Followed, Server, Settings};
 pub use service::ApiService;
-pub use stored::Kind;
+pub use stored::EventType;
 pub use user::User;
 pub use webhook::{Denied, Lookup, Operation, Review, Webhook, immutable, invalid};

@@ -219,6 +219,18 @@ async fn a_pass_raises_before_ready(
 }
 
 #[rstest]
+#[case::what_is_left_goes_by_itself(settling(), Passed::Remains)]
+#[case::a_person_ends_a_hold(Decision::Wait(WaitReason::Held), Passed::Waiting)]
+#[tokio::test(start_paused = true)]
+async fn what_goes_by_itself_is_looked_at_again_without_an_event(
+    #[case] decision: Decision,
+    #[case] expected: Passed,
+) {
+    let play = Play { decisions: vec![decision], answers: vec![], jobsets: vec![] };
+    assert_eq!(run(play).await.0.unwrap(), expected);
+}
+
+#[rstest]
 #[case::refused_by_trainer(failed(Outcome::Denied), &["read", "raise", "wait"])]
 #[case::of_unknown_outcome(failed(Outcome::Unknown), &["read", "raise"])]
 #[case::without_the_right(failed(Outcome::Forbidden), &["read", "raise"])]

@@ -1,5 +1,6 @@
 //! The checks of this crate, applied to the repository.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
@@ -83,26 +84,59 @@ fn every_crate_takes_its_lints_from_the_workspace() {
     assert_none(&faults);
 }
 
-#[test]
-fn nothing_that_runs_in_production_has_predictable_randomness_in_it() {
-    let faults: Vec<_> = files("Cargo.toml")
-        .iter()
-        .filter(|(_, text)| text.contains("dispatch-determinism.workspace"))
-        .map(|(path, _)| path.clone())
-        .filter(|path| path != "conformance/Cargo.toml")
-        .collect();
-    assert_none(&faults);
-}
-
-#[test]
-fn every_dependency_has_a_licence_that_the_project_takes() {
+/// What cargo knows of the workspace.
+fn metadata() -> Value {
     let metadata = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version", "1", "--locked", "--all-features"])
         .current_dir(root())
         .output()
         .expect("cargo describes the workspace");
     assert!(metadata.status.success(), "{}", String::from_utf8_lossy(&metadata.stderr));
-    let metadata: Value = serde_json::from_slice(&metadata.stdout).expect("metadata is JSON");
+    serde_json::from_slice(&metadata.stdout).expect("metadata is JSON")
+}
+
+#[test]
+fn nothing_that_runs_in_production_has_predictable_randomness_in_it() {
+    let metadata = metadata();
+    let faults: Vec<_> = ["dispatch-adapter", "dispatch-admission"]
+        .into_iter()
+        .filter(|program| needs(&metadata, program).contains("dispatch-determinism"))
+        .map(|program| format!("{program} has dispatch-determinism in it"))
+        .collect();
+    assert_none(&faults);
+    assert!(needs(&metadata, "dispatch-conformance").contains("dispatch-determinism"));
+}
+
+/// The names of all packages that are built into a package, itself included.
+fn needs(metadata: &Value, package: &str) -> BTreeSet<String> {
+    let nodes = metadata["resolve"]["nodes"].as_array().expect("there is a graph");
+    let packages = metadata["packages"].as_array().expect("there are packages");
+    let name = |id: &Value| {
+        let found = packages.iter().find(|it| it["id"] == *id).expect("the package of an id");
+        found["name"].as_str().unwrap_or_default().to_owned()
+    };
+    let mut open: Vec<&Value> = nodes.iter().filter(|node| name(&node["id"]) == package).collect();
+    assert_eq!(open.len(), 1, "{package} is in the workspace once");
+    let (mut found, mut names) = (BTreeSet::new(), BTreeSet::new());
+    while let Some(node) = open.pop() {
+        if !found.insert(node["id"].to_string()) {
+            continue;
+        }
+        names.insert(name(&node["id"]));
+        let built_in = |dependency: &&Value| {
+            let kinds = dependency["dep_kinds"].as_array().into_iter().flatten();
+            kinds.into_iter().any(|it| it["kind"].is_null())
+        };
+        for dependency in node["deps"].as_array().into_iter().flatten().filter(built_in) {
+            open.extend(nodes.iter().filter(|node| node["id"] == dependency["pkg"]));
+        }
+    }
+    names
+}
+
+#[test]
+fn every_dependency_has_a_licence_that_the_project_takes() {
+    let metadata = metadata();
     let packages = metadata["packages"].as_array().expect("there are packages");
     let faults: Vec<_> = packages
         .iter()

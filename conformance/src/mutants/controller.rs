@@ -33,6 +33,7 @@ mod serves_any_check;
 mod silent_about_pods;
 mod takes_the_raise_back;
 mod trusts_labels;
+mod waits_for_an_event;
 mod waves_through;
 
 use super::Mutant;
@@ -70,5 +71,6 @@ pub(super) const MUTANTS: &[Mutant] = &[
     silent_about_pods::MUTANT,
     takes_the_raise_back::MUTANT,
     trusts_labels::MUTANT,
+    waits_for_an_event::MUTANT,
     waves_through::MUTANT,
 ];

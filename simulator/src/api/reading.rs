@@ -17,7 +17,7 @@ use super::route::Options;
 use super::selector::Selection;
 use super::server::State;
 use super::service::{Answer, joined};
-use super::stored::{Document, Kind, Stored};
+use super::stored::{Document, EventType, Stored};
 use super::watching::{self, Course, Told, Watcher};
 use crate::object::{Object, name, namespace};
 use crate::resource::Resource;
@@ -150,7 +150,7 @@ impl State {
         if from == 0 {
             let all = self.store.all(resource, watcher.selection.namespace());
             for stored in all.filter(|it| watcher.selection.has(it.object())) {
-                tell(Told::Version(Kind::Added, Arc::clone(stored)));
+                tell(Told::Version(EventType::Added, Arc::clone(stored)));
             }
         } else if from < self.store.compacted() {
             let error = Told::Error(expired(from, self.store.compacted()).status());

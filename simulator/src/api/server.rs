@@ -14,7 +14,7 @@ use super::request::{Request, Verb};
 use super::selector::Selection;
 use super::service::ApiService;
 use super::store::Store;
-use super::stored::{Document, Kind};
+use super::stored::{Document, EventType};
 use super::user::{Caller, User};
 use super::watching::Told;
 use super::webhook::Webhook;
@@ -50,7 +50,7 @@ pub struct Followed {
     /// The objects.
     pub objects: Vec<Arc<Object>>,
     /// What becomes of them, version by version.
-    pub changes: BoxStream<'static, (Kind, Arc<Object>)>,
+    pub changes: BoxStream<'static, (EventType, Arc<Object>)>,
 }
 
 /// The longest time of a watch, which no simulation reaches: a hundred years, in seconds.
@@ -138,7 +138,7 @@ impl Server {
     ) -> Result<BoxStream<'static, (Arc<Object>, bool)>, Failure> {
         let told = self.lock().follow(&Request::watch(resource, after))?;
         let versions = told.map(|told| match told {
-            Told::Version(kind, stored) => Some((stored.shared(), kind == Kind::Deleted)),
+            Told::Version(kind, stored) => Some((stored.shared(), kind == EventType::Deleted)),
             Told::Bookmark(_) | Told::Error(_) => None,
         });
         Ok(versions.take_while(|it| ready(it.is_some())).filter_map(ready).boxed())

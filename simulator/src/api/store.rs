@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use jiff::{SignedDuration, Timestamp};
 
 use super::fields::Managers;
-use super::stored::{Kind, Stored};
+use super::stored::{EventType, Stored};
 use super::watching::Watcher;
 use super::webhook::Lookup;
 use crate::object::{self, Object};
@@ -155,7 +155,7 @@ impl Store {
         let (namespace, name) = place(&object);
         let kind = self.kinds.entry(resource).or_default();
         let within = kind.objects.entry(namespace).or_default();
-        let told = if within.contains_key(&name) { Kind::Modified } else { Kind::Added };
+        let told = if within.contains_key(&name) { EventType::Modified } else { EventType::Added };
         let now = Arc::new(Stored::new(object, told, managers));
         let before = within.insert(name, Arc::clone(&now));
         kind.tell(Logged { revision, before, now: Arc::clone(&now), gone: false });
@@ -174,7 +174,7 @@ impl Store {
         }
         let mut last = before.object().clone();
         last["metadata"]["resourceVersion"] = revision.to_string().into();
-        let now = Arc::new(Stored::new(last, Kind::Deleted, None));
+        let now = Arc::new(Stored::new(last, EventType::Deleted, None));
         kind.tell(Logged { revision, before: Some(before), now, gone: true });
         self.revision.store(revision, Ordering::Release);
     }

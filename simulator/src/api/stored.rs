@@ -10,18 +10,18 @@ use super::fields::Managers;
 use crate::object::Object;
 
 /// What stands before the object in a line of a watch.
-const PREFIXES: [(Kind, &str); 3] = [
-    (Kind::Added, r#"{"type":"ADDED","object":"#),
-    (Kind::Modified, r#"{"type":"MODIFIED","object":"#),
-    (Kind::Deleted, r#"{"type":"DELETED","object":"#),
+const PREFIXES: [(EventType, &str); 3] = [
+    (EventType::Added, r#"{"type":"ADDED","object":"#),
+    (EventType::Modified, r#"{"type":"MODIFIED","object":"#),
+    (EventType::Deleted, r#"{"type":"DELETED","object":"#),
 ];
 
 /// What stands after it.
 const SUFFIX: &str = "}\n";
 
-/// What a watch tells of an object.
+/// The type of a watch's event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum EventType {
     /// It is new, or comes into what is watched.
     Added,
     /// It changed.
@@ -36,7 +36,7 @@ pub enum Kind {
 pub(super) struct Stored {
     object: Arc<Object>,
     /// What became of the object with this version.
-    kind: Kind,
+    kind: EventType,
     /// The line of a watch that tells so.
     line: OnceLock<Bytes>,
     /// The managers of its fields, once somebody wanted to know.
@@ -44,7 +44,7 @@ pub(super) struct Stored {
 }
 
 impl Stored {
-    pub(super) fn new(object: Object, kind: Kind, managers: Option<Managers>) -> Self {
+    pub(super) fn new(object: Object, kind: EventType, managers: Option<Managers>) -> Self {
         let managers = managers.map(OnceLock::from).unwrap_or_default();
         Self { object: Arc::new(object), kind, line: OnceLock::new(), managers }
     }
@@ -70,7 +70,7 @@ impl Stored {
     }
 
     /// The line that tells this of it.
-    pub(super) fn line(&self, kind: Kind) -> Bytes {
+    pub(super) fn line(&self, kind: EventType) -> Bytes {
         if kind == self.kind {
             return self.own_line().clone();
         }
@@ -120,7 +120,7 @@ impl Document {
 }
 
 /// The line of a watch that tells this of an object.
-fn line(kind: Kind, object: &Object) -> Bytes {
+fn line(kind: EventType, object: &Object) -> Bytes {
     let mut out = Vec::with_capacity(8192);
     out.extend_from_slice(prefix(kind).as_bytes());
     // JSON values can always be written to memory.
@@ -130,6 +130,6 @@ fn line(kind: Kind, object: &Object) -> Bytes {
     Bytes::from(out)
 }
 
-fn prefix(kind: Kind) -> &'static str {
+fn prefix(kind: EventType) -> &'static str {
     PREFIXES.iter().find(|(of, _)| *of == kind).map_or("", |(_, text)| text)
 }

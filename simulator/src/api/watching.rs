@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep_until};
 use super::reading::metadata_only;
 use super::selector::Selection;
 use super::store::Logged;
-use super::stored::{Kind, Stored};
+use super::stored::{EventType, Stored};
 use crate::resource::Resource;
 
 /// How often bookmarks are sent: apiserver `pkg/storage/cacher/cacher.go`, bookmarkFrequency.
@@ -34,7 +34,7 @@ pub(super) struct Watcher {
 #[derive(Clone, Debug)]
 pub(super) enum Told {
     /// What became of an object with this version.
-    Version(Kind, Arc<Stored>),
+    Version(EventType, Arc<Stored>),
     /// All up to this revision was told.
     Bookmark(u64),
     /// It cannot go on, for this reason.
@@ -71,16 +71,16 @@ impl Watcher {
         let now = Some(&logged.now).filter(|it| !logged.gone && self.selection.has(it.object()));
         match (before, now) {
             (None, None) => None,
-            (None, Some(now)) => Some(Told::Version(Kind::Added, Arc::clone(now))),
-            (Some(_), Some(now)) => Some(Told::Version(Kind::Modified, Arc::clone(now))),
+            (None, Some(now)) => Some(Told::Version(EventType::Added, Arc::clone(now))),
+            (Some(_), Some(now)) => Some(Told::Version(EventType::Modified, Arc::clone(now))),
             (Some(_), None) if logged.gone => {
-                Some(Told::Version(Kind::Deleted, Arc::clone(&logged.now)))
+                Some(Told::Version(EventType::Deleted, Arc::clone(&logged.now)))
             }
             (Some(before), None) => {
                 let mut last = before.object().clone();
                 last["metadata"]["resourceVersion"] = logged.revision.to_string().into();
-                let last = Stored::new(last, Kind::Deleted, None);
-                Some(Told::Version(Kind::Deleted, Arc::new(last)))
+                let last = Stored::new(last, EventType::Deleted, None);
+                Some(Told::Version(EventType::Deleted, Arc::new(last)))
             }
         }
     }

@@ -4,7 +4,7 @@ use std::future::pending;
 use std::sync::Arc;
 
 use dispatch_simulator::Cluster;
-use dispatch_simulator::api::{Failure, Followed, Kind};
+use dispatch_simulator::api::{EventType, Failure, Followed};
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ListMeta;
@@ -68,12 +68,12 @@ fn followed(cluster: &Cluster, recorded: &Recorded) -> Result<Followed, Failure>
 
 async fn embedded(mut followed: Followed, mut seen: impl FnMut(Seen<Whole>)) {
     seen(Seen::Listed(followed.objects.into_iter().map(Whole).collect()));
-    while let Some((kind, object)) = followed.changes.next().await {
+    while let Some((type_, object)) = followed.changes.next().await {
         let object: Arc<Value> = object;
-        seen(match kind {
-            Kind::Added => Seen::Added(Whole(object)),
-            Kind::Modified => Seen::Modified(Whole(object)),
-            Kind::Deleted => Seen::Deleted(Whole(object)),
+        seen(match type_ {
+            EventType::Added => Seen::Added(Whole(object)),
+            EventType::Modified => Seen::Modified(Whole(object)),
+            EventType::Deleted => Seen::Deleted(Whole(object)),
         });
     }
     pending::<()>().await;
