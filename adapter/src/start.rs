@@ -29,7 +29,7 @@ pub(crate) use input::input;
 pub use input::{Input, check as check_input};
 pub use leftovers::found as leftovers;
 pub use runtime::Runtime;
-pub(crate) use runtime::judge as judge_runtime;
+pub(crate) use runtime::{is_unseen as is_unseen_runtime, judge as judge_runtime};
 pub use workload::{WorkloadVerdict, judge_workload};
 
 pub(crate) async fn start(
@@ -54,7 +54,7 @@ async fn create(adapter: &Adapter, input: &Input, written: &Value) -> Result<Val
     queue_exists(adapter, &input.queue).await?;
     priority_exists(adapter, input.request.priority_class.as_deref()).await?;
     leftovers::check(adapter, name).await?;
-    if let Some(answer) = dry_run(adapter, name, written).await? {
+    if let Some(answer) = dry_run(adapter, input, written).await? {
         let differences = adapter.decisions().rehearsed(written, &answer);
         if !differences.is_empty() {
             let mut error = refusal(adapter, name, &differences, "SG-08");
@@ -76,16 +76,25 @@ async fn create(adapter: &Adapter, input: &Input, written: &Value) -> Result<Val
 /// The same create as a dry run (SG-08). `None` when the name has been taken meanwhile.
 async fn dry_run(
     adapter: &Adapter,
-    name: &str,
+    input: &Input,
     written: &Value,
 ) -> Result<Option<Value>, CallError> {
     let params = PostParams { dry_run: true, field_manager: Some(manager()) };
-    match post(adapter, name, &params, written).await {
+    let runtime = &input.request.runtime_ref.name;
+    match post(adapter, &input.request.name, &params, written).await {
         Ok(answer) => Ok(Some(answer)),
         Err(error) if error.outcome == Outcome::Exists => Ok(None),
         // Whatever a dry run did, it changed nothing.
         Err(error) if error.outcome == Outcome::Unknown => {
             Err(fail(ErrorKind::Unavailable, error.to_string(), &["SG-08"]))
+        }
+        Err(error) if is_unseen_runtime(&error, runtime) => {
+            let message = format!(
+                "the runtime {runtime} is there, and the cluster's webhooks have not seen it yet: \
+                 {}; try again",
+                error.message
+            );
+            Err(fail(ErrorKind::Unavailable, message, &["SG-08"]))
         }
         Err(error) if error.outcome == Outcome::Denied => {
             let message = format!("the cluster takes no such TrainJob: {}", error.message);

@@ -193,7 +193,8 @@ fn reconcilers(
 ) -> BoxFuture<'static, ()> {
     let (workloads, changed) = watches.workloads();
     let changed = changed.take_until(stop.clone()).boxed();
-    let checks_changed = watches.checks(&known, writer).take_until(stop.clone()).boxed();
+    let served = &activation.environment.checks;
+    let checks_changed = watches.checks(&known, writer, served).take_until(stop.clone()).boxed();
     let serve_checks = check_status::serve(activation, known.clone(), checks_changed);
     let serve_workloads = async move {
         // A pass has to know which checks are this controller's.

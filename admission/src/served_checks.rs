@@ -25,6 +25,44 @@ impl ServedChecks {
     }
 
     pub(crate) fn is_served(&self, check: &WatchedCheck) -> bool {
-        check.0.as_ref().is_ok_and(|check| *check.spec.controller_name == *self.controller_name)
+        self.is_named_by(check).unwrap_or(false)
+    }
+
+    /// Whether it is served, or was before it could no longer be understood.
+    pub(crate) fn may_be_served(&self, check: &WatchedCheck) -> bool {
+        self.is_named_by(check).unwrap_or(true)
+    }
+
+    /// `None` of a check that cannot be understood.
+    fn is_named_by(&self, check: &WatchedCheck) -> Option<bool> {
+        let check = check.0.as_ref().ok()?;
+        Some(*check.spec.controller_name == *self.controller_name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::runtime::reflector::store;
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::*;
+
+    #[rstest]
+    #[case::of_this_controller(json!({"controllerName": "example.com/this"}), true, true)]
+    #[case::of_another(json!({"controllerName": "example.com/another"}), false, false)]
+    #[case::not_to_be_understood(json!({"controllerName": 7}), false, true)]
+    fn only_a_check_that_can_be_another_controllers_wakes_nobody(
+        #[case] spec: serde_json::Value,
+        #[case] is: bool,
+        #[case] may_be: bool,
+    ) {
+        let check: WatchedCheck = serde_json::from_value(json!({
+            "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "AdmissionCheck",
+            "metadata": {"name": "c"}, "spec": spec,
+        }))
+        .unwrap();
+        let served = ServedChecks::new(store().0, "example.com/this");
+        assert_eq!((served.is_served(&check), served.may_be_served(&check)), (is, may_be));
     }
 }

@@ -31,6 +31,8 @@ use kube::{Api, Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
+use crate::served_checks::ServedChecks;
+
 /// A Workload as the watch keeps it: one that cannot be understood does not stop it.
 pub(crate) type WatchedWorkload = DeserializeGuard<Workload>;
 
@@ -160,21 +162,24 @@ impl Watches {
         (kept, queue.boxed())
     }
 
-    /// What brings an `AdmissionCheck` back. Each change of one asks for everything: it decides
-    /// about every Workload that lists it.
+    /// What brings an `AdmissionCheck` back. Each change of one that may be `served` asks for
+    /// everything: it decides about every Workload that lists it. Those of other controllers do not.
     pub(crate) fn checks(
         &self,
         kept: &Store<WatchedCheck>,
         writer: Writer<WatchedCheck>,
+        served: &ServedChecks,
     ) -> Queue<WatchedCheck> {
-        let everything = self.everything.clone();
+        let (everything, served) = (self.everything.clone(), served.clone());
         let changed = self
             .watch::<WatchedCheck>("admissionchecks", Api::all(self.client.clone()))
             .reflect(writer)
             .touched_objects()
             .map(move |event| {
                 event.map(|check| {
-                    everything.ask();
+                    if served.may_be_served(&check) {
+                        everything.ask();
+                    }
                     request(&check)
                 })
             });

@@ -16,7 +16,7 @@ use super::{Findings, PROBE_WINDOW, ProbeVerdict, leftovers};
 use crate::Adapter;
 use crate::error::of_request;
 use crate::priority;
-use crate::start::{Input, Labels, body, judge_runtime};
+use crate::start::{Input, Labels, body, is_unseen_runtime, judge_runtime};
 use crate::stop::stop;
 use crate::write::{Step, TRAINJOBS, annotations_patch, manager, read_by_name, settle};
 
@@ -24,12 +24,9 @@ use crate::write::{Step, TRAINJOBS, annotations_patch, manager, read_by_name, se
 /// the window that they watch for.
 const RENEWAL: Duration = Duration::from_secs(2);
 
-/// How often the create is tried again while Trainer's cache lacks the probe's runtime. There is
-/// nothing to watch: the cache is inside Trainer.
+/// How often the create is tried again while a webhook's cache lacks the probe's runtime. There is
+/// nothing to watch: the caches are inside Trainer and Kueue.
 const CACHE_PACE: Duration = Duration::from_millis(100);
-
-/// What Trainer's webhook says of a runtime that it has not seen.
-const RUNTIME_UNSEEN: &str = "must be created before";
 
 /// Makes a probe, watches it, and removes it whatever was seen; beside it, removes probes that
 /// crashed preflights left.
@@ -162,7 +159,7 @@ async fn create(
                 let uid = answer.uid().unwrap_or_default();
                 return Ok(ObjectRef { name: name.to_owned(), uid });
             }
-            Err(error) if is_unseen_runtime(&error) && Instant::now() < deadline => {}
+            Err(error) if is_unseen_runtime(&error, name) && Instant::now() < deadline => {}
             Err(error) if error.outcome == Outcome::Unknown => {
                 let found =
                     read_by_name(adapter.client(), adapter.limits(), namespace, name).await?;
@@ -172,10 +169,6 @@ async fn create(
             Err(error) => return Err(of_request(error)),
         }
     }
-}
-
-fn is_unseen_runtime(error: &RequestError) -> bool {
-    error.outcome == Outcome::Denied && error.message.contains(RUNTIME_UNSEEN)
 }
 
 async fn post(

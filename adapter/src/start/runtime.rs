@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use dispatch_contract::resources::{RuntimeReference, TrainingRuntimeSpec};
 use dispatch_contract::{CallError, ErrorKind, RuntimeRef};
+use dispatch_kubernetes::request::{Outcome, RequestError};
 use dispatch_kubernetes::runtime;
 use serde_json::Value;
 
@@ -42,6 +43,17 @@ pub(crate) async fn resolve(
         Some(spec) => judge(kind, &reference.name, &spec),
         None => Err(invalid("runtimeRef.name", format!("there is no {kind} {}", reference.name))),
     }
+}
+
+/// Whether a `TrainJob` was refused because a webhook has not seen the runtime. It is asked only of
+/// runtimes that are there: then a webhook's cache is behind, and the next try may succeed.
+///
+/// Trainer says that the runtime "must be created before the TrainJob is created", Kueue that
+/// "runtime 'r' not found", each from a cache of its own.
+pub(crate) fn is_unseen(error: &RequestError, name: &str) -> bool {
+    error.outcome == Outcome::Denied
+        && (error.message.contains("must be created before the TrainJob")
+            || error.message.contains(&format!("runtime '{name}' not found")))
 }
 
 /// What Start makes of a runtime's spec (SG-09).
@@ -89,9 +101,37 @@ pub(crate) fn judge(kind: &str, name: &str, spec: &Value) -> Result<Runtime, Cal
 
 #[cfg(test)]
 mod tests {
+    use dispatch_kubernetes::request::Request;
+    use rstest::rstest;
     use serde_json::json;
 
     use super::*;
+
+    #[rstest]
+    #[case::of_trainer(
+        "admission webhook \"validator.trainjob.trainer.kubeflow.org\" denied the request: \
+         spec.RuntimeRef: Invalid value: TrainingRuntime.trainer.kubeflow.org \"torch\" not found: \
+         specified trainingRuntime must be created before the TrainJob is created",
+        true
+    )]
+    #[case::of_kueue(
+        "admission webhook \"vtrainjob.kb.io\" denied the request: runtime 'torch' not found",
+        true
+    )]
+    #[case::another_runtime(
+        "admission webhook \"vtrainjob.kb.io\" denied the request: runtime 'jax' not found",
+        false
+    )]
+    #[case::another_reason("admission webhook \"vtrainjob.kb.io\" denied the request: no", false)]
+    fn a_webhook_that_is_behind_is_told_from_one_that_refuses(
+        #[case] message: &str,
+        #[case] unseen: bool,
+    ) {
+        let request = Request::new("create", "trainjobs.trainer.kubeflow.org", "n/t");
+        let message = message.to_owned();
+        let error = RequestError { request, outcome: Outcome::Denied, message };
+        assert_eq!(is_unseen(&error, "torch"), unseen);
+    }
 
     fn spec(jobs: &Value) -> Value {
         json!({"template": {"spec": {"replicatedJobs": jobs}}})

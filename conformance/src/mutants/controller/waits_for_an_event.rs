@@ -28,7 +28,7 @@ struct WaitsForAnEvent;
 impl Decide for WaitsForAnEvent {
     fn decide(&self, snapshot: &Snapshot) -> Decision {
         match Contract.decide(snapshot) {
-            Decision::Wait(reason @ WaitReason::Remainder(_)) if says(snapshot, &reason) => {
+            Decision::Wait(WaitReason::Remainder(_)) if says_so(snapshot) => {
                 Decision::Nothing(Standstill::Decided)
             }
             decision => decision,
@@ -36,11 +36,10 @@ impl Decide for WaitsForAnEvent {
     }
 }
 
-/// Whether the check says already why it waits.
-fn says(snapshot: &Snapshot, reason: &WaitReason) -> bool {
-    let message = reason.to_string();
+/// Whether the check says already that something of an execution is left, whatever it is.
+fn says_so(snapshot: &Snapshot) -> bool {
     let mut own = snapshot.checks.iter().filter_map(|name| snapshot.workload.object.check(name));
-    own.any(|check| check.message == message)
+    own.any(|check| check.message.starts_with("waiting for the previous execution"))
 }
 
 #[cfg(test)]
