@@ -21,7 +21,7 @@ pub use asks::Asks;
 pub use event::{
     Begin, CallAnswered, CallInvoked, CallOutcome, Change, End, EndedBy, Event, Gap, JobNamed,
     Kind, Mode, ObjectVersion, Role, SCHEMA, StepBegan, StepEnded, StepFailed, SubjectChange,
-    SubjectChanged, What,
+    SubjectChanged, SubjectNames, What,
 };
 pub use exchange::{Ended, Exchange, FaultSeen, Sent};
 pub use execution::Execution;

@@ -33,6 +33,7 @@ pub use status::{Longest, Status, passed, progress, status};
 pub use timeline::Entry;
 
 use crate::exit_code::ExitCode;
+use crate::history::SubjectNames;
 use crate::rules::Overall;
 use crate::scenario::Scenario;
 use crate::shard::Shard;
@@ -46,8 +47,8 @@ pub struct RunReport {
     pub cluster: String,
     /// Which part of a run it is, where it is not the whole.
     pub shard: Option<Shard>,
-    /// The broken subject that stood in for the reference, by its name.
-    pub mutant: Option<String>,
+    /// What was judged.
+    pub subjects: SubjectNames,
     /// What else `run` was given that decides what is played, and how: words of its command line.
     pub options: Vec<String>,
     /// Why the run is no claim to conformance, whatever its verdicts: one reason each.

@@ -54,6 +54,7 @@ use crate::history::recorder::Journal;
 use crate::history::{Begin, End, EndedBy, History, SCHEMA, What};
 use crate::kubelet::Kubelet;
 use crate::scenario::Scenario;
+use crate::subject::Choice;
 
 /// How a scenario is played.
 #[derive(Clone, Debug)]
@@ -69,14 +70,7 @@ pub struct Settings {
     /// By how much deadlines are stretched for a slow cluster; 1 for none.
     pub time_scale: u32,
     /// What is judged.
-    pub subjects: Subjects,
-}
-
-/// What is judged: the reference adapter and controller, unless said otherwise.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Subjects {
-    /// The broken controller that stands in for the reference, by its name.
-    pub mutant: Option<String>,
+    pub subjects: Choice,
 }
 
 /// A scenario that was played.
@@ -229,7 +223,7 @@ fn begin(scenario: &Scenario, host: &dyn Host, settings: &Settings, names: &Name
         cluster_queue: Some(names.cluster_queue()),
         objects: objects.map(|(kind, name)| (kind.to_owned(), name)).into(),
         feature_gates: scenario.given.kueue_feature_gates.clone(),
-        mutant: settings.subjects.mutant.clone(),
+        subjects: settings.subjects.names(),
         seed: host.seed(),
     }
 }

@@ -7,6 +7,8 @@
 
 pub mod adapter;
 mod adapter_process;
+mod choice;
+mod command_line;
 mod controller;
 mod driver;
 mod embedded;
@@ -19,6 +21,8 @@ mod starter;
 
 pub use adapter::{Adapter, Failure, Unanswered};
 pub use adapter_process::{AdapterProcess, AdapterSetup};
+pub use choice::Choice;
+pub use command_line::{CommandLine, CommandLineError};
 pub use controller::{Controller, ControllerSetup};
 pub use dispatch_contract::driver::Call;
 pub use embedded::{Surroundings, Ways};

@@ -56,6 +56,31 @@ pub const CONTROLLER: &str = "dispatch.phpboyscout.uk/admission";
 /// The default name of the controller's Lease.
 pub const LEASE: &str = "dispatch-admission";
 
+/// Environment variable of the controller: the `controllerName` of the `AdmissionChecks` that it serves
+/// (RG-14).
+pub const ENV_CONTROLLER_NAME: &str = "DISPATCH_CONTROLLER_NAME";
+
+/// Environment variable of the controller: the one namespace whose Workloads it serves.
+pub const ENV_NAMESPACE: &str = "DISPATCH_NAMESPACE";
+
+/// Environment variable of the controller: the name of its Lease.
+pub const ENV_LEASE_NAME: &str = "DISPATCH_LEASE_NAME";
+
+/// Environment variable of the controller: the namespace of its Lease.
+pub const ENV_LEASE_NAMESPACE: &str = "DISPATCH_LEASE_NAMESPACE";
+
+/// Environment variable of the controller: for how long a claim to the Lease holds, such as `3s`.
+pub const ENV_LEASE_DURATION: &str = "DISPATCH_LEASE_DURATION";
+
+/// Environment variable of the controller: how often the Lease is renewed, such as `1s`.
+pub const ENV_LEASE_RENEW: &str = "DISPATCH_LEASE_RENEW";
+
+/// Environment variable of the controller: the name of this replica in the Lease.
+pub const ENV_IDENTITY: &str = "DISPATCH_IDENTITY";
+
+/// Environment variable of the controller: the address at which it answers `GET /readyz`.
+pub const ENV_LISTEN: &str = "DISPATCH_LISTEN";
+
 /// Environment variable of every trainer pod: the admission count A, from [`POD_ADMISSION`].
 pub const ENV_ADMISSION: &str = "DISPATCH_ADMISSION";
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use dispatch_contract::duration_text;
+use dispatch_contract::{duration_text, names};
 
 use crate::config::{Config, ConfigError};
 
@@ -19,32 +19,33 @@ pub enum LogFormat {
     Json,
 }
 
-/// The options of the controller. A flag goes before the file.
+/// The options of the controller. A flag goes before a variable of the environment, and both before the
+/// file.
 #[derive(Clone, Debug, Default, Args)]
 pub struct Options {
     /// A configuration file (YAML)
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Serve every AdmissionCheck that names this controller [default: dispatch.phpboyscout.uk/admission]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, env = names::ENV_CONTROLLER_NAME, value_name = "NAME")]
     pub controller_name: Option<String>,
     /// Serve the Workloads of this namespace only [default: all]
-    #[arg(long, value_name = "NAMESPACE")]
+    #[arg(long, env = names::ENV_NAMESPACE, value_name = "NAMESPACE")]
     pub namespace: Option<String>,
     /// The Lease [default: dispatch-admission]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, env = names::ENV_LEASE_NAME, value_name = "NAME")]
     pub lease_name: Option<String>,
     /// The namespace of the Lease [default: dispatch-system]
-    #[arg(long, value_name = "NAMESPACE")]
+    #[arg(long, env = names::ENV_LEASE_NAMESPACE, value_name = "NAMESPACE")]
     pub lease_namespace: Option<String>,
     /// For how long a claim to the Lease holds [default: 15s]
-    #[arg(long, value_name = "DURATION", value_parser = duration_text::parse)]
+    #[arg(long, env = names::ENV_LEASE_DURATION, value_name = "DURATION", value_parser = duration_text::parse)]
     pub lease_duration: Option<Duration>,
     /// How often the Lease is renewed [default: 5s]
-    #[arg(long, value_name = "DURATION", value_parser = duration_text::parse)]
+    #[arg(long, env = names::ENV_LEASE_RENEW, value_name = "DURATION", value_parser = duration_text::parse)]
     pub lease_renew: Option<Duration>,
     /// The name of this replica in the Lease [default: the machine's, and a token]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, env = names::ENV_IDENTITY, value_name = "NAME")]
     pub identity: Option<String>,
     /// How many Workloads are decided at a time [default: 64]
     #[arg(long, value_name = "NUMBER")]
@@ -59,7 +60,7 @@ pub struct Options {
     #[arg(long, value_name = "DURATION", value_parser = duration_text::parse)]
     pub resync: Option<Duration>,
     /// Where health and metrics are served; port 0 is a free one [default: 127.0.0.1:8080]
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, env = names::ENV_LISTEN, value_name = "ADDRESS")]
     pub listen: Option<SocketAddr>,
     /// Write that address to a file, once it is known
     #[arg(long, value_name = "FILE")]

@@ -109,7 +109,7 @@ fn judged(scenario: &Scenario, begin: &Begin, history: &History, file: PathBuf) 
         run: begin.run.clone(),
         cluster: begin.cluster.clone(),
         shard: None,
-        mutant: begin.mutant.clone(),
+        subjects: begin.subjects.clone(),
         options: Vec::new(),
         no_claim: vec!["a stored history was judged".to_owned()],
         scenarios: vec![report],

@@ -18,6 +18,7 @@ use crate::report::{self, Catch, Group, MutantReport, RunReport, ScenarioReport,
 use crate::run::Interrupts;
 use crate::scenario::Scenario;
 use crate::shard::Shard;
+use crate::subject::Choice;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
@@ -196,7 +197,7 @@ impl Console {
                 run: asked.run.clone(),
                 cluster: ground.kind().to_owned(),
                 shard: asked.shard,
-                mutant: subject.map(|mutant| mutant.name.to_owned()),
+                subjects: choice(subject).names(),
                 options: asked.place.options(),
                 no_claim: Vec::new(),
                 scenarios: Vec::new(),
@@ -225,8 +226,8 @@ impl Console {
             let results = asked.results.join(subject.map_or(report::REFERENCE, |it| it.name));
             for (nth, scenario) in self.trials[*trial].scenarios(asked).into_iter().enumerate() {
                 self.trials[*trial].open += 1;
-                let mutant = subject.map(|mutant| mutant.name.to_owned());
-                items.push((nth, *trial, Item { mutant, ..Item::new(scenario, &results) }));
+                let subjects = choice(subject);
+                items.push((nth, *trial, Item { subjects, ..Item::new(scenario, &results) }));
             }
         }
         items.sort_by_key(|(nth, trial, _)| (*nth, *trial));
@@ -263,6 +264,11 @@ impl Console {
         self.meanwhile.print(report::mutants_summary(&reports).trim_end());
         reports
     }
+}
+
+/// The subject that is judged; the reference unless there is one.
+fn choice(subject: Option<&Mutant>) -> Choice {
+    subject.map_or_else(Choice::default, |mutant| Choice::mutant(mutant.name))
 }
 
 fn is_canary(subject: Option<&Mutant>) -> bool {

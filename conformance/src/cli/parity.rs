@@ -11,7 +11,7 @@ use clap::Args;
 use super::scenarios::{self, Source};
 use super::terminal::{print, say};
 use crate::exit_code::ExitCode;
-use crate::history::{Begin, History, read_file};
+use crate::history::{Begin, History, SubjectNames, read_file};
 use crate::parity::{Comparison, Known, Lived, NotCompared, Play, Recording, Role, compare, lives};
 use crate::report;
 use crate::rules::Overall;
@@ -204,8 +204,9 @@ fn read(file: &Path, scenarios: &[Scenario]) -> Result<Read, String> {
     let history = read_file(file).map_err(|error| error.to_string())?;
     let name = file.display().to_string();
     let begin = history.begin().ok_or_else(|| format!("{name} has no first line"))?;
-    if let Some(mutant) = &begin.mutant {
-        return Err(format!("{name} is of the broken subject {mutant}, which may do anything"));
+    if begin.subjects != SubjectNames::default() {
+        let subjects = &begin.subjects;
+        return Err(format!("{name} is of {subjects}, which may do otherwise than the reference"));
     }
     let (lives, never) = lives(&history);
     Ok(Read {

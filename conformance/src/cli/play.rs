@@ -26,6 +26,7 @@ use crate::exit_code::ExitCode;
 use crate::report::{Group, ScenarioReport, Status};
 use crate::run::{Case, Interrupts, Leaving};
 use crate::scenario::Scenario;
+use crate::subject::Choice;
 use board::{Board, Tell};
 use schedule::Schedule;
 
@@ -48,8 +49,8 @@ const TELL_EVERY: Duration = Duration::from_millis(250);
 #[derive(Clone, Debug)]
 pub(super) struct Item {
     pub(super) scenario: Arc<Scenario>,
-    /// The broken subject that stands in for the reference, by its name.
-    pub(super) mutant: Option<String>,
+    /// What is judged.
+    pub(super) subjects: Choice,
     /// Which repetition it is and of how many, where it is repeated.
     pub(super) repetition: Option<(u32, u32)>,
     /// Whether all repetitions have the same seed.
@@ -67,7 +68,7 @@ impl Item {
     pub(super) fn new(scenario: &Arc<Scenario>, results: &Path) -> Self {
         Self {
             scenario: Arc::clone(scenario),
-            mutant: None,
+            subjects: Choice::default(),
             repetition: None,
             same_seed: false,
             results: results.to_owned(),

@@ -17,6 +17,7 @@ use crate::mutants;
 use crate::report::{self, Group, Header, RunReport, ScenarioReport, Status};
 use crate::scenario::Scenario;
 use crate::shard::Shard;
+use crate::subject::{Choice, CommandLine};
 use same::Histories;
 
 #[derive(Debug, Args)]
@@ -35,6 +36,14 @@ pub(super) struct Arguments {
     /// expected answer, of a permitted one 0.
     #[arg(long, value_name = "NAME")]
     mutant: Option<String>,
+    /// Judge this adapter in place of the reference: the command line of a program that speaks the driver
+    /// protocol. On a real cluster only.
+    #[arg(long, value_name = "COMMAND", conflicts_with = "mutant")]
+    adapter: Option<CommandLine>,
+    /// Judge this controller in place of the reference: the command line of a program that is told what
+    /// it needs in its environment. On a real cluster only.
+    #[arg(long, value_name = "COMMAND", conflicts_with = "mutant")]
+    controller: Option<CommandLine>,
     /// The folder for histories and junit.xml. A new one under results/ unless given.
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
@@ -63,7 +72,7 @@ struct Asked {
     scenarios: Vec<Arc<Scenario>>,
     filter: Vec<String>,
     results: PathBuf,
-    mutant: Option<String>,
+    subjects: Choice,
     options: Vec<String>,
     no_claim: Vec<String>,
     at_once: usize,
@@ -109,6 +118,7 @@ fn ask(arguments: Arguments) -> Result<Asked, ExitCode> {
         arguments.place.refuse_without_seed("--same-seed")?;
     }
     let options = options(&arguments);
+    let subjects = subjects(&arguments)?;
     let source = Source::of(arguments.scenarios);
     let all = scenarios::load(&source)?;
     if let Some(why) = scenarios::none_matches(&all, &arguments.filter) {
@@ -127,11 +137,7 @@ fn ask(arguments: Arguments) -> Result<Asked, ExitCode> {
     no_claim.extend(play::no_claim(shard));
     // Of what takes longest, or has the cluster for itself, each shard has its share.
     let part = play::part(shard, chosen, |it| (it.alone, it.has_cases()))?;
-    if let Some(mutant) = &arguments.mutant {
-        if let Err(error) = mutants::find(mutant) {
-            say(&format!("error: {error}"));
-            return Err(ExitCode::Usage);
-        }
+    if let Some(mutant) = &subjects.mutant {
         no_claim.push(format!("the mutant {mutant} was judged"));
     }
     if arguments.time_scale > 1 {
@@ -148,13 +154,30 @@ fn ask(arguments: Arguments) -> Result<Asked, ExitCode> {
         scenarios: part.into_iter().map(Arc::new).collect(),
         filter: arguments.filter,
         results,
-        mutant: arguments.mutant,
+        subjects,
         options,
         no_claim,
         repeat: arguments.repeat,
         same_seed: arguments.same_seed,
         time_scale: arguments.time_scale,
     })
+}
+
+/// What is to be judged.
+fn subjects(arguments: &Arguments) -> Result<Choice, ExitCode> {
+    let Arguments { mutant, adapter, controller, .. } = arguments;
+    let subjects =
+        Choice { mutant: mutant.clone(), adapter: adapter.clone(), controller: controller.clone() };
+    if subjects.has_others() {
+        arguments.place.refuse_without_processes("--adapter and --controller")?;
+    }
+    match mutant.as_deref().map(mutants::find) {
+        Some(Err(error)) => {
+            say(&format!("error: {error}"));
+            Err(ExitCode::Usage)
+        }
+        Some(Ok(_)) | None => Ok(subjects),
+    }
 }
 
 /// With what a scenario is played again, besides the kind of cluster, the subject and the seed.
@@ -179,7 +202,7 @@ fn items(asked: &Asked) -> Vec<Item> {
             _ => asked.results.join(format!("{nth:04}")),
         };
         Item {
-            mutant: asked.mutant.clone(),
+            subjects: asked.subjects.clone(),
             repetition: (of > 1).then_some((nth, of)),
             same_seed: asked.same_seed,
             only: only(&asked.filter, &scenario.id),
@@ -204,7 +227,7 @@ fn first_line(asked: &Asked, ground: &Ground) -> String {
         at_once: asked.at_once,
         cluster: ground.kind(),
         versions: &play::versions(ground),
-        mutant: asked.mutant.as_deref(),
+        subjects: &asked.subjects.names(),
     })
 }
 
@@ -214,7 +237,7 @@ fn report_of(asked: &Asked, ground: &Ground) -> RunReport {
         run: asked.run.clone(),
         cluster: ground.kind().to_owned(),
         shard: asked.shard,
-        mutant: asked.mutant.clone(),
+        subjects: asked.subjects.names(),
         options: asked.options.clone(),
         no_claim: asked.no_claim.clone(),
         scenarios: Vec::new(),

@@ -22,7 +22,7 @@ mod logs;
 mod manifests;
 mod pins;
 mod places;
-mod ports;
+pub(crate) mod ports;
 mod processes;
 mod protocol;
 mod restart;

@@ -116,12 +116,54 @@ pub struct Begin {
     /// What the scenario does to Kueue's feature gates.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub feature_gates: BTreeMap<String, bool>,
-    /// Mutant that is run in place of the reference, by its name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mutant: Option<String>,
+    /// What is judged.
+    #[serde(flatten)]
+    pub subjects: SubjectNames,
     /// What everything came of that was left to chance; `None` where that cannot be said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
+}
+
+/// What is judged: the reference adapter and controller, unless one of these says otherwise.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SubjectNames {
+    /// The mutant that is run in place of the reference, by its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mutant: Option<String>,
+    /// The command line of an adapter of others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adapter: Option<String>,
+    /// The command line of a controller of others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub controller: Option<String>,
+}
+
+impl SubjectNames {
+    /// Those that stand in for the reference: the option of `run` that asks for each, and its value.
+    pub fn options(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let all = [
+            ("--mutant", &self.mutant),
+            ("--adapter", &self.adapter),
+            ("--controller", &self.controller),
+        ];
+        all.into_iter().filter_map(|(option, value)| Some((option, value.as_deref()?)))
+    }
+}
+
+/// In words: `the reference`, `the mutant blind-to-pods`, ``the controller `./theirs` ``.
+impl std::fmt::Display for SubjectNames {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let words = self.options().map(|(option, value)| match option.trim_start_matches('-') {
+            "mutant" => format!("the mutant {value}"),
+            role => format!("the {role} `{value}`"),
+        });
+        let words: Vec<_> = words.collect();
+        if words.is_empty() {
+            return formatter.write_str("the reference");
+        }
+        formatter.write_str(&words.join(" and "))
+    }
 }
 
 /// How dispatch opens its objects.

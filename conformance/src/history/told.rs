@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{
     Begin, CallAnswered, CallInvoked, CallOutcome, Change, End, EndedBy, Event, Gap, History,
     JobNamed, Kind, Mode, ObjectVersion, Role, SCHEMA, Subject, SubjectChange, SubjectChanged,
-    Verb, What,
+    SubjectNames, Verb, What,
 };
 
 mod requests;
@@ -61,7 +61,7 @@ fn begin(mode: Mode) -> Begin {
         cluster_queue: kueue.then(|| "cq".to_owned()),
         objects: BTreeMap::new(),
         feature_gates: BTreeMap::new(),
-        mutant: None,
+        subjects: SubjectNames::default(),
         seed: None,
     }
 }

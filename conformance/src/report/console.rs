@@ -10,6 +10,7 @@ use dispatch_contract::rules::{Rule, Source};
 use super::{Entry, Failure, Judged, RunReport, ScenarioReport, ScenarioResult, plain};
 use crate::cluster::simulated::DEFAULT_SEED;
 use crate::exit_code::ExitCode;
+use crate::history::SubjectNames;
 use crate::rules::{JUDGES, Overall};
 use crate::scenario::Scenario;
 use crate::shard::Shard;
@@ -32,20 +33,19 @@ pub struct Header<'a> {
     pub cluster: &'a str,
     /// The versions of its components.
     pub versions: &'a str,
-    /// The broken or permitted subject that stands in for the reference.
-    pub mutant: Option<&'a str>,
+    /// What is judged.
+    pub subjects: &'a SubjectNames,
 }
 
 /// The first line of a run.
 pub fn header(header: &Header<'_>) -> String {
-    let Header { count, shard, times, at_once, cluster, versions, mutant } = *header;
-    let subject = mutant.map_or("the reference".to_owned(), |name| format!("the mutant {name}"));
+    let Header { count, shard, times, at_once, cluster, versions, subjects } = *header;
     let mut scenarios = counted(count, "scenario") + &of_shard(shard);
     if times > 1 {
         // Writing to a String cannot fail.
         let _ = write!(scenarios, ", {times} times each,");
     }
-    format!("{scenarios} with {subject} on {cluster} ({versions}), {at_once} at a time")
+    format!("{scenarios} with {subjects} on {cluster} ({versions}), {at_once} at a time")
 }
 
 /// Of which shard something is, where it is not of the whole: ` of shard 2/4`.
@@ -112,9 +112,7 @@ fn below(out: &mut String, run: &RunReport, report: &ScenarioReport, judged: &Ju
 /// The command that plays it again as it was played.
 fn again(run: &RunReport, report: &ScenarioReport) -> String {
     let mut words = vec!["dispatch-conformance", "run", "--cluster", &run.cluster];
-    if let Some(mutant) = &run.mutant {
-        words.extend(["--mutant", mutant]);
-    }
+    words.extend(run.subjects.options().flat_map(|(option, value)| [option, value]));
     let seed = report.seed.filter(|seed| *seed != DEFAULT_SEED).map(|seed| seed.to_string());
     if let Some(seed) = &seed {
         words.extend(["--seed", seed]);

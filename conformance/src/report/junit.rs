@@ -15,8 +15,8 @@ pub fn junit(run: &RunReport) -> Result<String, SerializeError> {
     if let Some(shard) = run.shard {
         suite.add_property(("shard", shard.to_string().as_str()));
     }
-    if let Some(mutant) = &run.mutant {
-        suite.add_property(("mutant", mutant.as_str()));
+    for (option, value) in run.subjects.options() {
+        suite.add_property((option.trim_start_matches('-'), plain(value).as_str()));
     }
     for reason in &run.no_claim {
         suite.add_property(("no-claim", plain(reason).as_str()));

@@ -82,7 +82,7 @@ fn whole() -> RunReport {
     left.left_behind = vec!["namespace dispatch-01k0-4: it has finalizers".to_owned()];
     let passed = report("start-gate/first-execution", judged(Overall::Pass));
     let mut run = run(vec![passed, failed(), repeated, left]);
-    run.mutant = Some("blind-to-pods".to_owned());
+    run.subjects.mutant = Some("blind-to-pods".to_owned());
     run.no_claim = vec!["the mutant blind-to-pods was judged".to_owned()];
     run
 }
@@ -97,7 +97,7 @@ fn a_run_on_the_console() {
         at_once: 8,
         cluster: "local",
         versions: "kueue 0.17.0, trainer 2.2.0",
-        mutant: run.mutant.as_deref(),
+        subjects: &run.subjects,
     });
     out.push('\n');
     for report in &run.scenarios {
@@ -124,7 +124,7 @@ fn what_failed_says_how_it_is_played_again(
     #[case] expected: &str,
 ) {
     let mut run = run(Vec::new());
-    run.mutant = mutant.map(str::to_owned);
+    run.subjects.mutant = mutant.map(str::to_owned);
     run.options = options.iter().map(|&word| word.to_owned()).collect();
     let out = scenario(&run, &ScenarioReport { seed, ..report("a/b", broken(&["RG-01"])) });
     let again = out.lines().find(|line| line.contains("play it again")).unwrap();
@@ -158,7 +158,7 @@ fn a_shard_says_so_in_its_first_line_at_its_end_and_in_junit() {
         at_once: 8,
         cluster: "local",
         versions: "kueue 0.17.0",
-        mutant: None,
+        subjects: &run.subjects,
     });
     assert_snapshot!(format!("{first}\n{}\n{}", summary(&run), junit(&run).unwrap()));
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::{Failure, Judged, RunReport, ScenarioReport, ScenarioResult};
 use crate::exit_code::ExitCode;
+use crate::history::SubjectNames;
 use crate::rules::Overall;
 use dispatch_contract::rules::RuleId;
 
@@ -63,7 +64,7 @@ pub(crate) fn run(scenarios: Vec<ScenarioReport>) -> RunReport {
         run: "01k0".to_owned(),
         cluster: "local".to_owned(),
         shard: None,
-        mutant: None,
+        subjects: SubjectNames::default(),
         options: Vec::new(),
         no_claim: Vec::new(),
         scenarios,

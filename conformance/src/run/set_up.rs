@@ -26,7 +26,7 @@ use crate::kubelet::Kubelet;
 use crate::mutants;
 use crate::proxy::{JournalLog, Log};
 use crate::scenario::{Action, AdapterCall, Fact, PreflightPolicy, Scenario, Truth};
-use crate::subject::{AdapterSetup, ControllerSetup, Program, Surroundings, Ways};
+use crate::subject::{AdapterSetup, CommandLine, ControllerSetup, Program, Surroundings, Ways};
 
 /// The name of the adapter's kubeconfig in the private folder.
 const ADAPTER_KUBECONFIG: &str = "adapter.kubeconfig";
@@ -100,14 +100,14 @@ async fn stage<'a>(
         (Program::Embedded(Box::new(ways)), None)
     } else {
         let private = kubeconfigs(&setting, &taps, &access).map_err(RunError::Private)?;
-        (Program::File(guard::THIS_PROGRAM.into()), Some(private))
+        (Program::Own(guard::THIS_PROGRAM.into()), Some(private))
     };
     let place = private.as_ref().map(|private| private.path().to_owned()).unwrap_or_default();
     let Setting { scenario, host, settings, names, client, folder, journal, .. } = setting;
     let mutant = |role: Role| settings.subjects.mutant.clone().filter(|name| is_for(name, role));
     let setups = Setups {
         adapter: AdapterSetup {
-            program: program.clone(),
+            program: others(settings.subjects.adapter.as_ref(), &program),
             mutant: mutant(Role::Adapter),
             config: adapter_config(
                 names,
@@ -117,7 +117,7 @@ async fn stage<'a>(
             logs: folder.to_owned(),
         },
         controller: ControllerSetup {
-            program,
+            program: others(settings.subjects.controller.as_ref(), &program),
             controller_name: names.controller_name(),
             namespace: names.namespace(),
             lease: names.lease().to_owned(),
@@ -249,6 +249,11 @@ async fn active(stage: &mut Stage<'_>) -> Result<(), RunError> {
         let why = format!("the controller did not set its check Active within {ACTIVE_LIMIT:?}");
         Err(RunError::NotReady { why })
     })
+}
+
+/// The program of others, where there is one; else the suite's own.
+fn others(line: Option<&CommandLine>, own: &Program) -> Program {
+    line.cloned().map_or_else(|| own.clone(), Program::Others)
 }
 
 /// Whether the broken or permitted subject of this name stands in for one of this role.

@@ -11,6 +11,7 @@ use dispatch_contract::driver::{
 use dispatch_contract::{CallError, ErrorKind};
 use futures::future::{BoxFuture, ready};
 use serde_json::{Value, json};
+use tokio::process::Command;
 use tokio::time::timeout;
 
 use super::adapter::{Adapter, Failure, Unanswered};
@@ -18,7 +19,7 @@ use super::driver::{Driver, Over};
 use super::embedded::{Surroundings, Ways};
 use super::error::SubjectError;
 use super::handle::ProcessHandle;
-use super::process::{Launch, Process, Program, Streams};
+use super::process::{self, Launch, Process, Program, Streams};
 use crate::history::{Role, Subject};
 use crate::mutants;
 
@@ -65,13 +66,15 @@ impl AdapterProcess {
     pub fn start(setup: &AdapterSetup, handle: &ProcessHandle) -> Result<Self, SubjectError> {
         let log = setup.logs.join("adapter.log");
         let (process, streams) = match &setup.program {
-            Program::File(program) => {
+            Program::Own(program) => {
                 let mut arguments = vec!["adapter".into()];
                 if let Some(mutant) = &setup.mutant {
                     arguments.extend(["--mutant".into(), mutant.into()]);
                 }
-                let handle = handle.clone();
-                Process::converse(Launch { subject: SUBJECT, program, arguments, log, handle })?
+                Process::converse(launch(process::own(program, arguments), log, handle))?
+            }
+            Program::Others(line) => {
+                Process::converse(launch(process::of_others(line), log, handle))?
             }
             Program::Embedded(ways) => {
                 embedded(ways, setup.mutant.as_deref(), (log, handle.clone()))?
@@ -177,6 +180,10 @@ impl AdapterProcess {
             .map_err(|why| broke(format!("its answer to {}: {why}: {answer}", verb.as_str())))?;
         Ok(answer)
     }
+}
+
+fn launch(command: Command, log: PathBuf, handle: &ProcessHandle) -> Launch {
+    Launch { subject: SUBJECT, command, log, handle: handle.clone() }
 }
 
 /// Starts it in this process. It hears and says what the driver protocol has, as any other.

@@ -3,19 +3,23 @@
 use std::future::Future;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use dispatch_admission::{Config, Lease};
+use dispatch_contract::names;
 use futures::future::pending;
 use tokio::sync::oneshot;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
+use super::command_line::CommandLine;
 use super::embedded::Ways;
 use super::endpoints;
 use super::error::SubjectError;
 use super::handle::ProcessHandle;
-use super::process::{Launch, Process, Program};
+use super::process::{self, Launch, Process, Program};
+use crate::cluster::local::ports;
 use crate::history::{Role, Subject};
 use crate::mutants;
 
@@ -66,11 +70,24 @@ pub struct Controller {
     says: Says,
 }
 
+impl Says {
+    /// Where it is asked, as far as that is known yet.
+    fn address(&self) -> Option<SocketAddr> {
+        match self {
+            Self::OnEndpoints(file) => fs_err::read_to_string(file).ok()?.trim().parse().ok(),
+            Self::At(address) => Some(*address),
+            Self::Once(_) => None,
+        }
+    }
+}
+
 /// How a replica says that it is ready.
 #[derive(Debug)]
 enum Says {
     /// On its endpoints, whose address is in this file.
     OnEndpoints(PathBuf),
+    /// At this address, which it was told.
+    At(SocketAddr),
     /// Once, in this process.
     Once(tokio::sync::Mutex<oneshot::Receiver<()>>),
 }
@@ -84,7 +101,8 @@ impl Controller {
     ) -> Result<Self, SubjectError> {
         let subject = Subject { role: Role::Controller, replica };
         match &setup.program {
-            Program::File(program) => Self::process(setup, program, subject, handle),
+            Program::Own(program) => Self::process(setup, program, subject, handle),
+            Program::Others(line) => Self::of_others(setup, line, subject, handle),
             Program::Embedded(ways) => Self::embedded(setup, ways, subject, handle),
         }
     }
@@ -107,8 +125,25 @@ impl Controller {
             arguments.extend(["--mutant".into(), mutant.into()]);
         }
         let (log, handle) = (log(setup, subject), handle.clone());
-        let process = Process::start(Launch { subject, program, arguments, log, handle })?;
+        let command = process::own(program, arguments);
+        let process = Process::start(Launch { subject, command, log, handle })?;
         Ok(Self { process, says: Says::OnEndpoints(endpoints) })
+    }
+
+    /// Starts a replica of a controller of others, which is told everything in its environment.
+    fn of_others(
+        setup: &ControllerSetup,
+        line: &CommandLine,
+        subject: Subject,
+        handle: &ProcessHandle,
+    ) -> Result<Self, SubjectError> {
+        let listen = free_address(subject)?;
+        let mut command = process::of_others(line);
+        command.env("KUBECONFIG", setup.private.join(ControllerSetup::kubeconfig(subject.replica)));
+        command.envs(environment(&config(setup, subject.replica, None), listen));
+        let (log, handle) = (log(setup, subject), handle.clone());
+        let process = Process::start(Launch { subject, command, log, handle })?;
+        Ok(Self { process, says: Says::At(listen) })
     }
 
     /// Starts a replica in this process.
@@ -160,21 +195,18 @@ impl Controller {
 
     /// Returns when it says that it is ready; until then, `why` is what it said last.
     async fn says_ready(&self, why: &Mutex<String>) {
-        let endpoints = match &self.says {
-            Says::OnEndpoints(endpoints) => endpoints,
-            Says::Once(says) => {
-                if (&mut *says.lock().await).await.is_err() {
-                    // It has ended, which is noticed beside this.
-                    pending::<()>().await;
-                }
-                return;
+        if let Says::Once(says) = &self.says {
+            if (&mut *says.lock().await).await.is_err() {
+                // It has ended, which is noticed beside this.
+                pending::<()>().await;
             }
-        };
+            return;
+        }
         let mut turn = interval(ASK_EVERY);
         turn.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             turn.tick().await;
-            if let Some(address) = address(endpoints) {
+            if let Some(address) = self.says.address() {
                 match endpoints::ready(address).await {
                     Ok(()) => return,
                     Err(answer) => {
@@ -228,6 +260,59 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), SubjectError> {
         .map_err(|source| SubjectError::File { path: path.to_owned(), source })
 }
 
-fn address(file: &Path) -> Option<SocketAddr> {
-    fs_err::read_to_string(file).ok()?.trim().parse().ok()
+/// What a controller of others is told: the variables of its environment, beside KUBECONFIG. The lease
+/// is short, so that a takeover is a matter of seconds.
+fn environment(config: &Config, listen: SocketAddr) -> [(&'static str, String); 8] {
+    let Config { controller_name, namespace, lease, identity, .. } = config;
+    [
+        (names::ENV_CONTROLLER_NAME, controller_name.clone()),
+        (names::ENV_NAMESPACE, namespace.clone().unwrap_or_default()),
+        (names::ENV_LEASE_NAME, lease.name.clone()),
+        (names::ENV_LEASE_NAMESPACE, lease.namespace.clone()),
+        (names::ENV_LEASE_DURATION, seconds(lease.duration)),
+        (names::ENV_LEASE_RENEW, seconds(lease.renew)),
+        (names::ENV_IDENTITY, identity.clone().unwrap_or_default()),
+        (names::ENV_LISTEN, listen.to_string()),
+    ]
+}
+
+fn seconds(duration: Duration) -> String {
+    format!("{}s", duration.as_secs_f64())
+}
+
+/// An address for somebody who cannot say which one he chose.
+fn free_address(subject: Subject) -> Result<SocketAddr, SubjectError> {
+    // Each looks from another place on: none is given one that another is about to take.
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let wrap = |source| SubjectError::Process { what: "find a port for", subject, source };
+    let seed = std::process::id().wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
+    let free = ports::reserve(1, seed).map_err(|error| wrap(std::io::Error::other(error)))?;
+    let port = free.into_iter().next().map(ports::Reserved::give_up).unwrap_or_default();
+    Ok(SocketAddr::from(([127, 0, 0, 1], port)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_controller_of_others_is_told_in_its_environment_what_the_reference_reads_in_its_file() {
+        let setup = ControllerSetup {
+            program: Program::Own("suite".into()),
+            controller_name: "example.com/c".to_owned(),
+            namespace: "n".to_owned(),
+            lease: "l".to_owned(),
+            mutant: None,
+            private: "/private".into(),
+            logs: "/logs".into(),
+        };
+        let told = environment(&config(&setup, 1, None), SocketAddr::from(([127, 0, 0, 1], 7)));
+        let told = told.map(|(name, value)| format!("{name}={value}")).join(" ");
+        assert_eq!(
+            told,
+            "DISPATCH_CONTROLLER_NAME=example.com/c DISPATCH_NAMESPACE=n DISPATCH_LEASE_NAME=l \
+             DISPATCH_LEASE_NAMESPACE=n DISPATCH_LEASE_DURATION=3s DISPATCH_LEASE_RENEW=1s \
+             DISPATCH_IDENTITY=controller-1 DISPATCH_LISTEN=127.0.0.1:7"
+        );
+    }
 }

@@ -15,11 +15,12 @@ use dispatch_contract::Clock;
 use futures::FutureExt;
 use futures::future::pending;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::process::{Child, ChildStdin, ChildStdout};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tracing::instrument::WithSubscriber;
 
+use super::command_line::CommandLine;
 use super::embedded::{self, Gate, How, Ways};
 use super::error::SubjectError;
 use super::handle::{HandleError, Life, ProcessHandle};
@@ -67,22 +68,40 @@ impl LogFile {
 #[derive(Clone, Debug)]
 pub enum Program {
     /// A process of this program, which is the suite's own.
-    File(PathBuf),
+    Own(PathBuf),
+    /// A process of a program of others.
+    Others(CommandLine),
     /// A part of this process.
     Embedded(Box<Ways>),
 }
 
 /// What a process is started from.
-pub(super) struct Launch<'a> {
+pub(super) struct Launch {
     pub(super) subject: Subject,
-    /// The suite's program, which becomes the subject.
-    pub(super) program: &'a Path,
-    /// What follows `subject` on its command line.
-    pub(super) arguments: Vec<OsString>,
+    /// What becomes the subject: [`own`] or [`of_others`].
+    pub(super) command: Command,
     /// Where its log goes, after what is there.
     pub(super) log: PathBuf,
     /// How it is reached.
     pub(super) handle: ProcessHandle,
+}
+
+/// The suite's program, which becomes the subject that these arguments name.
+pub(super) fn own(program: &Path, arguments: Vec<OsString>) -> Command {
+    let mut command = guard::again(program);
+    command.arg("subject").args(arguments);
+    command.env_clear().env("RUST_BACKTRACE", "1");
+    command
+}
+
+/// A program of others. It gets the suite's environment but for what would lead it to another cluster.
+pub(super) fn of_others(line: &CommandLine) -> Command {
+    let mut command = guard::single(line.program(), None);
+    command.args(line.arguments());
+    for name in ["KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"] {
+        command.env_remove(name);
+    }
+    command
 }
 
 /// The ends of a child's pipes, where it has some.
@@ -96,13 +115,13 @@ pub(super) struct Streams {
 
 impl Process {
     /// Starts it, with its standard output in its log.
-    pub(super) fn start(launch: Launch<'_>) -> Result<Self, SubjectError> {
+    pub(super) fn start(launch: Launch) -> Result<Self, SubjectError> {
         let output = |log: &File| Ok(Stdio::from(log.try_clone()?));
         Self::launch(launch, Stdio::null(), output).map(|(process, _)| process)
     }
 
     /// Starts it, with its standard input and output in our hands.
-    pub(super) fn converse(launch: Launch<'_>) -> Result<(Self, Streams), SubjectError> {
+    pub(super) fn converse(launch: Launch) -> Result<(Self, Streams), SubjectError> {
         let subject = launch.subject;
         let launched = Self::launch(launch, Stdio::piped(), |_| Ok(Stdio::piped()))?;
         let (process, (Some(input), Some(output))) = launched else {
@@ -152,17 +171,15 @@ impl Process {
     }
 
     fn launch(
-        launch: Launch<'_>,
+        launch: Launch,
         input: Stdio,
         output: impl FnOnce(&File) -> std::io::Result<Stdio>,
     ) -> Result<(Self, Pipes), SubjectError> {
-        let Launch { subject, program, arguments, log, handle } = launch;
+        let Launch { subject, mut command, log, handle } = launch;
         let wrap = |source| SubjectError::Process { what: "start", subject, source };
         let file = fs_err::OpenOptions::new().create(true).append(true).open(&log);
         let file = file.map_err(wrap)?.into_file();
-        let mut command = guard::again(program);
-        command.arg("subject").args(arguments);
-        command.env_clear().env("RUST_BACKTRACE", "1").kill_on_drop(true);
+        command.kill_on_drop(true);
         // A Ctrl-C at the terminal is for the suite alone, which then stops what it judges.
         command.process_group(0);
         command.stdin(input).stdout(output(&file).map_err(wrap)?).stderr(file);

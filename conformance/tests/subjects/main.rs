@@ -53,7 +53,7 @@ impl Place {
         config.preflight = Preflight::Assumed;
         config.kubeconfig = Some(self.folder.path().join("adapter.kubeconfig"));
         let logs = self.folder.path().to_owned();
-        AdapterSetup { program: Program::File(PROGRAM.into()), mutant: None, config, logs }
+        AdapterSetup { program: Program::Own(PROGRAM.into()), mutant: None, config, logs }
     }
 
     /// What an adapter is started from that is a shell script.
@@ -61,14 +61,15 @@ impl Place {
         let program = self.folder.path().join("adapter.sh");
         fs_err::write(&program, format!("#!/bin/sh\n{lines}\n")).unwrap();
         fs_err::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-        AdapterSetup { program: Program::File(program), ..self.adapter() }
+        let program = Program::Others(program.to_str().unwrap().parse().unwrap());
+        AdapterSetup { program, ..self.adapter() }
     }
 
     /// What replicas of the controller are started from.
     fn controller(&self) -> ControllerSetup {
         let folder: PathBuf = self.folder.path().to_owned();
         ControllerSetup {
-            program: Program::File(PROGRAM.into()),
+            program: Program::Own(PROGRAM.into()),
             controller_name: "example.com/controller".to_owned(),
             namespace: "jobs".to_owned(),
             lease: "lease".to_owned(),

@@ -54,6 +54,18 @@ impl Where {
         Err(ExitCode::Usage)
     }
 
+    /// Refuses an option where subjects are parts of this process.
+    pub(in crate::cli) fn refuse_without_processes(&self, option: &str) -> Result<(), ExitCode> {
+        if self.cluster != Kind::Simulated {
+            return Ok(());
+        }
+        say(&format!(
+            "error: {option}: the embedded cluster has no address that another process could reach; \
+             choose a real one, such as --cluster local"
+        ));
+        Err(ExitCode::Usage)
+    }
+
     /// What says where, besides the kind of cluster and the seed.
     pub(in crate::cli) fn options(&self) -> Vec<String> {
         match self.cluster {

@@ -12,7 +12,7 @@ use crate::exit_code::ExitCode;
 use crate::history::{EndedBy, read_file};
 use crate::report::{self, ScenarioReport, ScenarioResult};
 use crate::rules::Overall;
-use crate::run::{self, Case, Host, Interrupts, Played, Proxied, RunError, Settings, Subjects};
+use crate::run::{self, Case, Host, Interrupts, Played, Proxied, RunError, Settings};
 use crate::scenario::Scenario;
 
 /// Plays on a cluster.
@@ -64,7 +64,7 @@ pub(super) fn settings(
         results: item.results.clone(),
         case: play.case.clone(),
         time_scale,
-        subjects: Subjects { mutant: item.mutant.clone() },
+        subjects: item.subjects.clone(),
     }
 }
 

@@ -10,7 +10,7 @@ const HIGH: u16 = 30_000;
 
 /// A port that nobody else can take until it is given up.
 #[derive(Debug)]
-pub(super) struct Reserved(TcpListener);
+pub(crate) struct Reserved(TcpListener);
 
 impl Reserved {
     /// Its number.
@@ -19,14 +19,14 @@ impl Reserved {
     }
 
     /// Gives it up for the server that is about to listen on it.
-    pub(super) fn give_up(self) -> u16 {
+    pub(crate) fn give_up(self) -> u16 {
         self.number()
     }
 }
 
 /// Reserves `count` ports, looking from a place that depends on `seed`, so that clusters that
 /// start together do not look at the same ports.
-pub(super) fn reserve(count: usize, seed: u32) -> Result<Vec<Reserved>, ClusterError> {
+pub(crate) fn reserve(count: usize, seed: u32) -> Result<Vec<Reserved>, ClusterError> {
     let range = u32::from(HIGH - LOW);
     let start = seed.wrapping_mul(97) % range;
     let free: Vec<Reserved> = (0..range)

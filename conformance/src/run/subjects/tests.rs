@@ -38,7 +38,7 @@ impl Scene {
         fs_err::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
         let logs = folder.path().to_owned();
         let controller = ControllerSetup {
-            program: Program::File(program.clone()),
+            program: Program::Own(program.clone()),
             controller_name: "c".to_owned(),
             namespace: "n".to_owned(),
             lease: "l".to_owned(),
@@ -46,7 +46,7 @@ impl Scene {
             private: logs.clone(),
             logs: logs.clone(),
         };
-        let (program, config) = (Program::File(program), Config::kueue("n", "q", "c"));
+        let (program, config) = (Program::Own(program), Config::kueue("n", "q", "c"));
         let adapter = AdapterSetup { program, mutant: None, config, logs };
         let history = folder.path().join("history.ndjson");
         let journal = Arc::new(Journal::create(&history, Arc::new(SystemClock)).unwrap());

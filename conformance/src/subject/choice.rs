@@ -1,0 +1,36 @@
+//! What is judged.
+
+use super::command_line::CommandLine;
+use crate::history::SubjectNames;
+
+/// What is judged: the reference adapter and controller, unless said otherwise.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Choice {
+    /// The broken subject that stands in for the reference, by its name.
+    pub mutant: Option<String>,
+    /// An adapter of others, which speaks the driver protocol.
+    pub adapter: Option<CommandLine>,
+    /// A controller of others.
+    pub controller: Option<CommandLine>,
+}
+
+impl Choice {
+    /// The reference, but for this broken or permitted subject.
+    pub fn mutant(name: &str) -> Self {
+        Self { mutant: Some(name.to_owned()), ..Self::default() }
+    }
+
+    /// Whether a program of others is judged.
+    pub fn has_others(&self) -> bool {
+        self.adapter.is_some() || self.controller.is_some()
+    }
+
+    /// How it is named in histories and reports.
+    pub fn names(&self) -> SubjectNames {
+        SubjectNames {
+            mutant: self.mutant.clone(),
+            adapter: self.adapter.as_ref().map(ToString::to_string),
+            controller: self.controller.as_ref().map(ToString::to_string),
+        }
+    }
+}
