@@ -26,6 +26,7 @@ mod target;
 mod upstream;
 mod watching;
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use dispatch_simulator::component::SendRequest;
@@ -79,10 +80,12 @@ pub enum ProxyError {
     #[error("the proxy has no certificate")]
     Certificate(#[source] CertificateError),
     /// There is no port to listen on.
-    #[error("the proxy cannot listen for {subject} on the loopback address")]
+    #[error("the proxy cannot listen for {subject} on {address}")]
     Listen {
         /// For whom.
         subject: Subject,
+        /// Where.
+        address: IpAddr,
         /// What the operating system says.
         source: std::io::Error,
     },
@@ -92,18 +95,24 @@ pub enum ProxyError {
 pub struct Proxy(Kind);
 
 enum Kind {
-    Listening { server: Server, identity: Identity },
+    Listening { server: Server, identity: Identity, beside: IpAddr },
     Embedded(Arc<dyn Embedded>),
 }
 
 impl Proxy {
     /// A proxy to an API server, which is not asked for anything yet.
-    #[expect(clippy::unused_async, reason = "what it does at its start may have to wait one day")]
     pub async fn start(upstream: Upstream) -> Result<Self, ProxyError> {
+        Self::start_beside(upstream, Ipv4Addr::LOCALHOST.into()).await
+    }
+
+    /// The same, which can be reached at this address too, where that is asked for.
+    #[expect(clippy::unused_async, reason = "what it does at its start may have to wait one day")]
+    pub async fn start_beside(upstream: Upstream, beside: IpAddr) -> Result<Self, ProxyError> {
         Ok(Self(match upstream {
             Upstream::Server { server, certificate_authority } => Kind::Listening {
                 server: Server::new(&server, &certificate_authority)?,
-                identity: Identity::create().map_err(ProxyError::Certificate)?,
+                identity: Identity::create(beside).map_err(ProxyError::Certificate)?,
+                beside,
             },
             Upstream::Embedded(embedded) => Kind::Embedded(embedded),
         }))
@@ -121,9 +130,23 @@ impl Proxy {
     /// Listens for a subject until the port is dropped. What comes in there has connections to the
     /// API server of its own.
     pub async fn port(&self, subject: Subject) -> Result<Port, ProxyError> {
+        self.port_at(subject, Ipv4Addr::LOCALHOST.into()).await
+    }
+
+    /// The same for who does not run on this machine's loopback address.
+    pub async fn port_beside(&self, subject: Subject) -> Result<Port, ProxyError> {
+        let beside = match &self.0 {
+            Kind::Listening { beside, .. } => *beside,
+            Kind::Embedded(_) => Ipv4Addr::LOCALHOST.into(),
+        };
+        self.port_at(subject, beside).await
+    }
+
+    async fn port_at(&self, subject: Subject, address: IpAddr) -> Result<Port, ProxyError> {
         match &self.0 {
-            Kind::Listening { server, identity } => {
-                Port::listen(subject, identity.acceptor.clone(), Pool::network(server)).await
+            Kind::Listening { server, identity, .. } => {
+                let acceptor = identity.acceptor.clone();
+                Port::listen(subject, address, acceptor, Pool::network(server)).await
             }
             Kind::Embedded(embedded) => {
                 Ok(Port::embedded(subject, Pool::Embedded(embedded.service(subject.role))))

@@ -1,6 +1,7 @@
 //! The proxy's certificate authority, and what it signs. It is in memory alone, and gone with the
 //! proxy.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use rcgen::{
@@ -33,7 +34,8 @@ pub(super) struct Identity {
 }
 
 impl Identity {
-    pub(super) fn create() -> Result<Self, CertificateError> {
+    /// One that is good on the loopback address, and on this one.
+    pub(super) fn create(beside: IpAddr) -> Result<Self, CertificateError> {
         let mut of_authority = parameters("dispatch-conformance proxy");
         of_authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         of_authority.key_usages =
@@ -43,7 +45,7 @@ impl Identity {
         let issuer = Issuer::new(of_authority, key);
 
         let mut of_server = parameters("127.0.0.1");
-        let names = ["127.0.0.1", "localhost"].map(str::to_owned);
+        let names = ["127.0.0.1".to_owned(), "localhost".to_owned(), beside.to_string()];
         of_server.subject_alt_names = CertificateParams::new(names)?.subject_alt_names;
         of_server.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         of_server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];

@@ -1,6 +1,6 @@
 //! The listener of one subject.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
@@ -52,11 +52,12 @@ pub struct Port {
 impl Port {
     pub(super) async fn listen(
         subject: Subject,
+        address: IpAddr,
         acceptor: TlsAcceptor,
         pool: Pool,
     ) -> Result<Self, ProxyError> {
-        let failed = |source| ProxyError::Listen { subject, source };
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(failed)?;
+        let failed = |source| ProxyError::Listen { subject, address, source };
+        let listener = TcpListener::bind((address, 0)).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let side = Arc::new(Side::new(subject, pool));
         let listening = tokio::spawn(listen(listener, acceptor, Arc::clone(&side))).abort_handle();

@@ -1,6 +1,7 @@
 //! What the engine needs of a cluster.
 
 use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use dispatch_contract::{Clock, Entropy, OsEntropy, SystemClock};
@@ -34,6 +35,11 @@ pub trait Host: Send + Sync {
 
     /// The API server, for whatever stands between it and the subjects.
     fn upstream(&self) -> Upstream;
+
+    /// The address of this machine as the cluster's components see it: they are led to it.
+    fn address(&self) -> BoxFuture<'_, Result<IpAddr, HostError>> {
+        Box::pin(async { Ok(Ipv4Addr::LOCALHOST.into()) })
+    }
 
     /// What subjects in this process run by, if they run there; otherwise each is a process of its
     /// own.

@@ -28,14 +28,16 @@ impl Proxied {
         host: &dyn Host,
         mut scenarios: impl Iterator<Item = &Scenario>,
     ) -> Result<Self, RunError> {
-        let proxy = Proxy::start(host.upstream()).await?;
+        let leads = scenarios.any(|scenario| scenario.needs.contains(&Need::LeadComponents));
+        let beside = host.address().await.map_err(RunError::Lead)?;
+        let proxy = Proxy::start_beside(host.upstream(), beside).await?;
         let mut components = BTreeMap::new();
         let mut led = None;
-        if scenarios.any(|scenario| scenario.needs.contains(&Need::LeadComponents)) {
+        if leads {
             let mut through = BTreeMap::new();
             for component in Component::ALL {
                 let role = role(component);
-                let port = proxy.port(Subject { role, replica: 0 }).await?;
+                let port = proxy.port_beside(Subject { role, replica: 0 }).await?;
                 let server = port.server();
                 let certificate_authority = proxy.certificate_authority().to_owned();
                 let way = LeadThrough { server, certificate_authority };
