@@ -13,6 +13,7 @@ mod explain;
 mod fixture;
 mod host;
 mod interrupt;
+mod kind;
 mod local;
 mod names;
 mod observer;

@@ -108,6 +108,9 @@ pub(super) async fn run(arguments: Arguments) -> ExitCode {
     report.not_played = left.not_played;
     report.interrupted = interrupts.seen().map(play::code_of);
     report.took = begun.elapsed();
+    if report.exit_code() != ExitCode::Conformant && report.interrupted.is_none() {
+        ground.keep_logs(&asked.results).await;
+    }
     ground.leave(&left.leaving).await;
     finish(&report, histories.as_ref(), &asked.results)
 }

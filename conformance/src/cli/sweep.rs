@@ -4,9 +4,10 @@ use clap::Args;
 use futures::future::join_all;
 use kube::Client;
 
-use super::cluster::Kind;
+use super::cluster::Cluster;
 use super::terminal::{Lines, chain, complain, print, say};
 use crate::cluster::ClusterError;
+use crate::cluster::kind;
 use crate::cluster::local::{self, Claims, DEFAULT_NAME, Options};
 use crate::exit_code::ExitCode;
 use crate::run::{self, Names};
@@ -15,7 +16,7 @@ use crate::run::{self, Names};
 pub(super) struct Arguments {
     /// What kind of cluster it is.
     #[arg(long, value_enum)]
-    cluster: Kind,
+    cluster: Cluster,
     /// The cluster's name.
     #[arg(long, default_value = DEFAULT_NAME)]
     name: String,
@@ -23,8 +24,11 @@ pub(super) struct Arguments {
 
 /// Runs the command.
 pub(super) async fn run(arguments: Arguments) -> ExitCode {
-    let Kind::Local = arguments.cluster;
-    let (client, claims) = match reach(&arguments.name).await {
+    let reached = match arguments.cluster {
+        Cluster::Local => reach(&arguments.name).await,
+        Cluster::Kind => reach_kind(&arguments.name).await,
+    };
+    let (client, claims) = match reached {
         Ok(reached) => reached,
         Err(error) => {
             let code = error.exit_code();
@@ -63,6 +67,10 @@ async fn reach(name: &str) -> Result<(Client, Claims), ClusterError> {
     let options = Options::new(name)?;
     let client = local::client(&options, &Lines).await?;
     Ok((client, Claims::on(&options.places, name)?))
+}
+
+async fn reach_kind(name: &str) -> Result<(Client, Claims), ClusterError> {
+    kind::reach(&kind::Options::new(name)?).await
 }
 
 /// Removes what is left of one scenario, and says so; whether all of it went.

@@ -196,6 +196,55 @@ pub enum ClusterError {
         /// The folder of logs.
         logs: PathBuf,
     },
+    /// No container engine can be asked.
+    #[error("no container engine answers: {detail}")]
+    #[diagnostic(
+        code(cluster::engine_missing),
+        help(
+            "start Docker, or let DOCKER_HOST name an engine that runs; \
+             from a checkout, `ci/kind/engine start` starts one of its own"
+        )
+    )]
+    EngineMissing {
+        /// What its client said.
+        detail: String,
+    },
+    /// A program that a cluster of kind needs failed.
+    #[error("`{command}` failed: {output}")]
+    #[diagnostic(code(cluster::command_failed))]
+    CommandFailed {
+        /// The command line.
+        command: String,
+        /// The end of what it printed.
+        output: String,
+    },
+    /// kind could not make its node.
+    #[error("kind could not make a node from the image {image}: {output}")]
+    #[diagnostic(
+        code(cluster::no_node),
+        help(
+            "the logs are in {}; where the image cannot be pulled, build one from a checkout with \
+             `ci/test --kind`, or `ci/kind/build` alone", logs.display()
+        )
+    )]
+    NoNode {
+        /// The image.
+        image: String,
+        /// The end of what kind printed.
+        output: String,
+        /// The folder of logs.
+        logs: PathBuf,
+    },
+    /// The node of a cluster of kind has stopped.
+    #[error("the node of cluster {name:?} has stopped")]
+    #[diagnostic(
+        code(cluster::node_stopped),
+        help("delete it with `dispatch-conformance cluster down --cluster kind --name {name}`")
+    )]
+    NodeStopped {
+        /// The cluster's name.
+        name: String,
+    },
     /// An upstream manifest is not of the expected form.
     #[error("{}: {detail}", file.display())]
     #[diagnostic(

@@ -7,21 +7,21 @@
 //! there before.
 
 mod bring_up;
-mod cache;
-mod certificates;
+pub(in crate::cluster) mod cache;
+pub(in crate::cluster) mod certificates;
 mod claims;
 mod components;
-mod endpoint;
+pub(in crate::cluster) mod endpoint;
 mod features;
-mod files;
+pub(in crate::cluster) mod files;
 pub mod guard;
-mod install;
-mod kubeconfig;
+pub(in crate::cluster) mod install;
+pub(in crate::cluster) mod kubeconfig;
 mod leaders;
-mod logs;
-mod manifests;
-mod pins;
-mod places;
+pub(in crate::cluster) mod logs;
+pub(in crate::cluster) mod manifests;
+pub(in crate::cluster) mod pins;
+pub(in crate::cluster) mod places;
 pub(crate) mod ports;
 mod processes;
 mod protocol;
@@ -31,8 +31,8 @@ mod starter;
 mod state;
 pub mod supervisor;
 mod tokens;
-mod toolchain;
-mod waiting;
+pub(in crate::cluster) mod toolchain;
+pub(in crate::cluster) mod waiting;
 
 pub use claims::{Claim, Claims};
 pub use features::{FeatureGate, FeatureGates, NotAGate};
@@ -41,11 +41,14 @@ pub use running::{Frozen, Lead, Ownership, Running, take_up_or_start};
 pub use starter::{Options, client, up};
 pub use state::{Phase, ProcessId, ProcessState, State, Timing};
 
-use super::ClusterError;
+use super::{ClusterError, Progress};
+use cache::Cache;
 use fs_err as fs;
 use protocol::{Request, connect, send};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::io::AsyncReadExt;
+use toolchain::Toolchain;
 
 /// The name of a cluster, unless another is asked for.
 pub const DEFAULT_NAME: &str = "default";
@@ -92,6 +95,17 @@ pub async fn down(places: &Places, name: &str) -> Result<Down, ClusterError> {
     Ok(found)
 }
 
+/// Builds what the cache lacks, and gives the folder of the programs that a cluster is made of.
+pub async fn build(
+    places: &Places,
+    cache_patience: Duration,
+    progress: &dyn Progress,
+) -> Result<PathBuf, ClusterError> {
+    let toolchain = Toolchain::find().await?;
+    let cache = Cache::ready(&places.cache, &toolchain, cache_patience, progress).await?;
+    Ok(cache.binaries())
+}
+
 /// The state of one cluster, as it is now: of a supervisor that was killed, keys and data are
 /// removed on the way. None if there never was such a cluster.
 pub fn status(places: &Places, name: &str) -> Result<Option<State>, ClusterError> {
@@ -110,7 +124,12 @@ pub fn status(places: &Places, name: &str) -> Result<Option<State>, ClusterError
 
 /// The names of all clusters that have a folder.
 pub fn names(places: &Places) -> Vec<String> {
-    let entries = fs::read_dir(places.clusters()).into_iter().flatten().flatten();
+    names_in(&places.clusters())
+}
+
+/// The names of all clusters that have a folder in this one.
+pub(in crate::cluster) fn names_in(clusters: &Path) -> Vec<String> {
+    let entries = fs::read_dir(clusters).into_iter().flatten().flatten();
     let mut names: Vec<String> =
         entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
     names.sort();

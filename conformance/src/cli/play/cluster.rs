@@ -1,6 +1,7 @@
 //! The cluster of a run: brought up before anything is played, left when all has ended.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
@@ -11,29 +12,36 @@ use super::{Player, at_once};
 use crate::cli::terminal::{Lines, chain, complain, say, settle, transient};
 use crate::cluster::local::{DEFAULT_NAME, Options, Ownership, Running, take_up_or_start};
 use crate::cluster::simulated::{DEFAULT_SEED, Simulated};
+use crate::cluster::{ClusterError, kind};
 use crate::exit_code::ExitCode;
 use crate::run::{self, Host, Interruption, Interrupts, Leaving, Proxied};
 use crate::scenario::Scenario;
 
 /// The clusters that scenarios can be played on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Kind {
+enum Cluster {
     /// One that is embedded in this program, in simulated time: nothing else is needed.
     Simulated,
     /// A real control plane with Kueue, Trainer and JobSet, as processes.
     Local,
+    /// A cluster of kind, with the three as pods in it.
+    Kind,
 }
 
 /// Where to play, as it is asked for on the command line.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Where {
     /// Where to play them.
-    #[arg(long, value_enum, default_value_t = Kind::Simulated)]
-    cluster: Kind,
+    #[arg(long, value_enum, default_value_t = Cluster::Simulated)]
+    cluster: Cluster,
     /// Of `local`: the cluster to take up, if one of this name runs and matches; else a new one is
-    /// started, and ended afterwards.
+    /// started, and ended afterwards. Of `kind`, with --reuse: the one to take up, or to make.
     #[arg(long, default_value = DEFAULT_NAME)]
     name: String,
+    /// Of `kind`: take up the cluster of that name, or make it, and leave it; else a new one is made,
+    /// and deleted afterwards.
+    #[arg(long)]
+    reuse: bool,
     /// Of `simulated`: what everything that is left to chance comes of. The same seed gives the same
     /// histories.
     #[arg(long, default_value_t = DEFAULT_SEED, value_name = "N")]
@@ -44,11 +52,11 @@ impl Where {
     /// Refuses an option where no seed decides what happens.
     pub(in crate::cli) fn refuse_without_seed(&self, option: &str) -> Result<(), ExitCode> {
         let why = match self.cluster {
-            Kind::Local => "on a real cluster no seed decides what happens",
-            Kind::Simulated if !dispatch_determinism::AVAILABLE => {
+            Cluster::Local | Cluster::Kind => "on a real cluster no seed decides what happens",
+            Cluster::Simulated if !dispatch_determinism::AVAILABLE => {
                 "elsewhere than on Linux the order of hash maps is not of the seed"
             }
-            Kind::Simulated => return Ok(()),
+            Cluster::Simulated => return Ok(()),
         };
         say(&format!("error: {option}: {why}"));
         Err(ExitCode::Usage)
@@ -56,7 +64,7 @@ impl Where {
 
     /// Refuses an option where subjects are parts of this process.
     pub(in crate::cli) fn refuse_without_processes(&self, option: &str) -> Result<(), ExitCode> {
-        if self.cluster != Kind::Simulated {
+        if self.cluster != Cluster::Simulated {
             return Ok(());
         }
         say(&format!(
@@ -68,19 +76,19 @@ impl Where {
 
     /// What says where, besides the kind of cluster and the seed.
     pub(in crate::cli) fn options(&self) -> Vec<String> {
-        match self.cluster {
-            Kind::Local if self.name != DEFAULT_NAME => {
-                vec!["--name".to_owned(), self.name.clone()]
-            }
-            Kind::Local | Kind::Simulated => Vec::new(),
+        let reused = self.cluster == Cluster::Kind && self.reuse;
+        let mut options: Vec<_> = reused.then(|| "--reuse".to_owned()).into_iter().collect();
+        if (reused || self.cluster == Cluster::Local) && self.name != DEFAULT_NAME {
+            options.extend(["--name".to_owned(), self.name.clone()]);
         }
+        options
     }
 
     /// How many scenarios are played there at once, unless said otherwise.
     pub(in crate::cli) fn at_once(&self, asked: Option<u8>) -> usize {
         match self.cluster {
-            Kind::Simulated => asked.map_or_else(cores, usize::from),
-            Kind::Local => at_once(asked),
+            Cluster::Simulated => asked.map_or_else(cores, usize::from),
+            Cluster::Local | Cluster::Kind => at_once(asked),
         }
     }
 }
@@ -95,7 +103,44 @@ pub(in crate::cli) enum Ground {
     /// An embedded one for each play, of this seed.
     Simulated(u64),
     /// One for all, and the proxy before it.
-    Local(Box<(Running, Proxied)>),
+    Real(Box<(Real, Proxied)>),
+}
+
+/// A cluster on which all is played.
+pub(in crate::cli) enum Real {
+    /// Of processes.
+    Local(Box<Running>),
+    /// Of kind.
+    Kind(Box<kind::Running>),
+}
+
+impl Real {
+    fn host(&self) -> &dyn Host {
+        match self {
+            Self::Local(cluster) => &**cluster,
+            Self::Kind(cluster) => &**cluster,
+        }
+    }
+
+    /// Whether it is there when the run is over.
+    fn stays(&self) -> bool {
+        match self {
+            Self::Local(cluster) => cluster.ownership() == Ownership::TakenUp,
+            Self::Kind(cluster) => cluster.stay() == kind::Stay::Kept,
+        }
+    }
+
+    /// Ends it if it is the run's own.
+    async fn shut_down(self) {
+        match self {
+            Self::Local(cluster) => cluster.shut_down().await,
+            Self::Kind(cluster) => {
+                if let Err(error) = cluster.shut_down().await {
+                    complain(error);
+                }
+            }
+        }
+    }
 }
 
 impl Ground {
@@ -106,11 +151,11 @@ impl Ground {
         interrupts: &Interrupts,
     ) -> Result<Self, ExitCode> {
         match asked.cluster {
-            Kind::Simulated => Ok(Self::Simulated(asked.seed)),
-            Kind::Local => {
-                let cluster = bring_up(&asked.name, interrupts.clone()).await?;
+            Cluster::Simulated => Ok(Self::Simulated(asked.seed)),
+            Cluster::Local | Cluster::Kind => {
+                let cluster = bring_up(asked, interrupts.clone()).await?;
                 let led = lead(cluster, scenarios, interrupts).await?;
-                Ok(Self::Local(Box::new(led)))
+                Ok(Self::Real(Box::new(led)))
             }
         }
     }
@@ -119,7 +164,7 @@ impl Ground {
     pub(in crate::cli) fn kind(&self) -> &'static str {
         match self {
             Self::Simulated(_) => "simulated",
-            Self::Local(local) => local.0.kind(),
+            Self::Real(real) => real.0.host().kind(),
         }
     }
 
@@ -127,7 +172,7 @@ impl Ground {
     pub(in crate::cli) fn versions(&self) -> BTreeMap<String, String> {
         match self {
             Self::Simulated(_) => Simulated::versions(),
-            Self::Local(local) => Host::versions(&local.0),
+            Self::Real(real) => real.0.host().versions(),
         }
     }
 
@@ -140,26 +185,51 @@ impl Ground {
     ) -> Box<dyn Player + 'a> {
         match self {
             Self::Simulated(seed) => Box::new(InSimulation { seed: *seed, interrupts }),
-            Self::Local(local) => {
-                let (host, proxied) = &**local;
+            Self::Real(real) => {
+                let (cluster, proxied) = &**real;
+                let host = cluster.host();
                 Box::new(OnCluster { host, proxied, run, time_scale, interrupts })
             }
         }
     }
 
+    /// Keeps the logs of what runs in it, where that is not on this machine already: something failed.
+    pub(in crate::cli) async fn keep_logs(&self, results: &Path) {
+        let Self::Real(real) = self else { return };
+        let Real::Kind(cluster) = &real.0 else { return };
+        let folder = results.join("cluster-logs");
+        match cluster.export_logs(&folder).await {
+            Ok(()) => say(&format!("the cluster's logs: {}", folder.display())),
+            Err(error) => complain(error),
+        }
+    }
+
     /// Leaves it.
     pub(in crate::cli) async fn leave(self, leaving: &[Leaving]) {
-        if let Self::Local(local) = self {
-            let (cluster, proxied) = *local;
+        if let Self::Real(real) = self {
+            let (cluster, proxied) = *real;
             end(proxied, &cluster).await;
             leave(cluster, leaving).await;
         }
     }
 }
 
-/// Takes up the cluster of this name, or starts one.
-async fn bring_up(name: &str, mut interrupts: Interrupts) -> Result<Running, ExitCode> {
-    let started = async { take_up_or_start(Options::new(name)?, &Lines).await };
+/// Takes up the cluster that is asked for, or starts one.
+async fn bring_up(asked: &Where, mut interrupts: Interrupts) -> Result<Real, ExitCode> {
+    let started = async {
+        let cluster = match asked.cluster {
+            Cluster::Kind => {
+                let options = kind::Options::new(&asked.name)?;
+                let created = Box::pin(kind::take_up_or_create(options, asked.reuse, &Lines)).await;
+                Real::Kind(Box::new(created?))
+            }
+            Cluster::Simulated | Cluster::Local => {
+                let started = take_up_or_start(Options::new(&asked.name)?, &Lines).await;
+                Real::Local(Box::new(started?))
+            }
+        };
+        Ok::<_, ClusterError>(cluster)
+    };
     let started = tokio::select! {
         started = started => started,
         interruption = interrupts.next() => {
@@ -177,13 +247,13 @@ async fn bring_up(name: &str, mut interrupts: Interrupts) -> Result<Running, Exi
 /// Starts the run's proxy, and leads the cluster's components through it where scenarios ask for it.
 /// Where that cannot be, the cluster is left as it was.
 async fn lead(
-    cluster: Running,
+    cluster: Real,
     scenarios: &[Arc<Scenario>],
     interrupts: &Interrupts,
-) -> Result<(Running, Proxied), ExitCode> {
+) -> Result<(Real, Proxied), ExitCode> {
     let mut interrupts = interrupts.clone();
     let started = tokio::select! {
-        started = Proxied::start(&cluster, scenarios.iter().map(|it| &**it)) => started,
+        started = Proxied::start(cluster.host(), scenarios.iter().map(|it| &**it)) => started,
         interruption = interrupts.next() => {
             say("interrupted: nothing was played");
             leave(cluster, &[]).await;
@@ -201,8 +271,8 @@ async fn lead(
 }
 
 /// Ends the proxy: the components of a cluster that stays serve without it then.
-async fn end(proxied: Proxied, cluster: &Running) {
-    if cluster.ownership() != Ownership::TakenUp {
+async fn end(proxied: Proxied, cluster: &Real) {
+    if !cluster.stays() {
         return;
     }
     if let Err(error) = proxied.end().await {
@@ -212,11 +282,11 @@ async fn end(proxied: Proxied, cluster: &Running) {
 
 /// Ends a cluster of one's own; on one that was taken up, waits until the scenarios' namespaces are
 /// gone.
-async fn leave(cluster: Running, leaving: &[Leaving]) {
+async fn leave(cluster: Real, leaving: &[Leaving]) {
     // One that ends takes its namespaces along.
-    if cluster.ownership() == Ownership::TakenUp && !leaving.is_empty() {
+    if cluster.stays() && !leaving.is_empty() {
         transient("waiting for the scenarios' namespaces to go");
-        let left = run::all_gone(&cluster.client(), leaving).await;
+        let left = run::all_gone(&cluster.host().client(), leaving).await;
         settle();
         for left in left {
             say(&format!("left behind: {left}"));

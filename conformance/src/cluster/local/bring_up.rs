@@ -17,6 +17,9 @@ use crate::cluster::ClusterError;
 use fs_err as fs;
 use std::collections::BTreeMap;
 
+/// By what names and addresses the servers are reached.
+const SERVED_AS: [&str; 4] = ["127.0.0.1", "localhost", "kubernetes.default.svc", "10.0.0.1"];
+
 /// Ports that are held until their server starts.
 pub(super) struct Ports {
     components: BTreeMap<Component, Reserved>,
@@ -80,7 +83,7 @@ pub(super) fn prepare(folder: &ClusterFolder, ports: &Ports) -> Result<Prepared,
         ports: ports.components.iter().map(|(c, port)| (*c, port.number())).collect(),
         peer_port: ports.peer.number(),
         authority: authority.file(),
-        server: authority.server("server")?,
+        server: authority.server("server", &SERVED_AS)?,
         etcd_client: authority.client("etcd-client", "kube-apiserver", "etcd")?,
         service_accounts: authority.signing_key("service-accounts")?,
     };

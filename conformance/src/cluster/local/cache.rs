@@ -2,8 +2,8 @@
 
 use super::files;
 use super::logs;
-use super::manifests::{self, SOURCES};
-use super::pins::{BINARIES, Binary};
+use super::manifests::{self, SOURCES, Source};
+use super::pins::{BINARIES, Binary, JOBSET, STACK};
 use super::toolchain::{self, Toolchain};
 use crate::cluster::{ClusterError, Event, Progress};
 use fs_err as fs;
@@ -16,13 +16,13 @@ use std::time::{Duration, Instant};
 
 /// One generation of the cache: fixed pins, flags and toolchain.
 #[derive(Debug, Clone)]
-pub(super) struct Cache {
+pub(in crate::cluster) struct Cache {
     folder: PathBuf,
 }
 
 impl Cache {
     /// The generation that belongs to a toolchain; makes sure that all of it is there.
-    pub(super) async fn ready(
+    pub(in crate::cluster) async fn ready(
         base: &Path,
         toolchain: &Toolchain,
         patience: Duration,
@@ -38,17 +38,49 @@ impl Cache {
         Ok(cache)
     }
 
+    /// The one program, and the sources of the pinned modules, for a cluster that is not built here.
+    pub(in crate::cluster) async fn of_program(
+        base: &Path,
+        binary: &Binary,
+        patience: Duration,
+        progress: &dyn Progress,
+    ) -> Result<Self, ClusterError> {
+        let toolchain = Toolchain::find().await?;
+        let digest = binary.digest(&toolchain.version);
+        let cache = Self { folder: base.join(format!("{}-program-{digest}", binary.name)) };
+        files::folder(&cache.folder)?;
+        let _lock = lock(&cache.folder.join("lock"), patience, progress).await?;
+        for module in [binary.module, &STACK, &JOBSET] {
+            toolchain::write_module(module, &cache.module_folder(module.name))?;
+        }
+        cache.build_those_lacking(std::slice::from_ref(binary), progress).await?;
+        Ok(cache)
+    }
+
+    /// Where the sources of a component's pinned module are; downloads them if need be.
+    pub(in crate::cluster) async fn sources(
+        &self,
+        source: &Source,
+    ) -> Result<PathBuf, ClusterError> {
+        let toolchain = Toolchain::find().await?;
+        toolchain.sources(&self.module_folder(source.module.name), source.path).await
+    }
+
     /// The folder of programs.
-    pub(super) fn binaries(&self) -> PathBuf {
+    pub(in crate::cluster) fn binaries(&self) -> PathBuf {
         self.folder.join("bin")
     }
 
-    fn binary(&self, name: &str) -> PathBuf {
+    /// A program.
+    pub(in crate::cluster) fn binary(&self, name: &str) -> PathBuf {
         self.binaries().join(name)
     }
 
     /// The custom resource definitions and webhook configurations of a component.
-    pub(super) fn manifests(&self, component: &str) -> Result<Vec<Value>, ClusterError> {
+    pub(in crate::cluster) fn manifests(
+        &self,
+        component: &str,
+    ) -> Result<Vec<Value>, ClusterError> {
         let path = self.manifest_file(component);
         let bytes = fs::read(&path).map_err(|error| ClusterError::io(&path, &error))?;
         serde_json::from_slice(&bytes)
@@ -73,10 +105,18 @@ impl Cache {
         for binary in &BINARIES {
             toolchain::write_module(binary.module, &self.module_folder(binary.module.name))?;
         }
+        self.build_those_lacking(&BINARIES, progress).await
+    }
+
+    async fn build_those_lacking(
+        &self,
+        binaries: &[Binary],
+        progress: &dyn Progress,
+    ) -> Result<(), ClusterError> {
         files::folder(&self.binaries())?;
         files::folder(&self.folder.join("logs"))?;
         let lacking: Vec<&Binary> =
-            BINARIES.iter().filter(|binary| !self.binary(binary.name).exists()).collect();
+            binaries.iter().filter(|binary| !self.binary(binary.name).exists()).collect();
         for (index, binary) in lacking.iter().enumerate() {
             progress.event(&Event::Building {
                 binary: binary.name.to_owned(),
@@ -203,7 +243,7 @@ fn holder(file: &mut fs::File) -> Option<u32> {
 }
 
 /// Milliseconds, for events.
-pub(super) fn millis(duration: Duration) -> u64 {
+pub(in crate::cluster) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 

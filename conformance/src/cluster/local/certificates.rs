@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// A certificate and its key, in files.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Pair {
+pub(in crate::cluster) struct Pair {
     /// The certificate, PEM.
     pub certificate: PathBuf,
     /// The key, PEM, readable by this user alone.
@@ -20,7 +20,7 @@ pub(super) struct Pair {
 }
 
 /// The authority, and the folder it writes to.
-pub(super) struct Authority {
+pub(in crate::cluster) struct Authority {
     folder: PathBuf,
     issuer: Issuer<'static, KeyPair>,
     pem: String,
@@ -28,7 +28,7 @@ pub(super) struct Authority {
 
 impl Authority {
     /// Makes an authority whose files go to `folder`.
-    pub(super) fn create(folder: &Path) -> Result<Self, ClusterError> {
+    pub(in crate::cluster) fn create(folder: &Path) -> Result<Self, ClusterError> {
         files::private_folder(folder)?;
         let mut parameters = parameters("dispatch-conformance", None);
         parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -43,35 +43,44 @@ impl Authority {
     }
 
     /// The authority's certificate, in a file.
-    pub(super) fn file(&self) -> PathBuf {
+    pub(in crate::cluster) fn file(&self) -> PathBuf {
         self.folder.join("ca.crt")
     }
 
     /// The authority's certificate, PEM.
-    pub(super) fn pem(&self) -> &str {
+    pub(in crate::cluster) fn pem(&self) -> &str {
         &self.pem
     }
 
-    /// A certificate for servers on the loopback address.
-    pub(super) fn server(&self, file: &str) -> Result<Pair, ClusterError> {
-        let mut parameters = parameters("127.0.0.1", None);
-        let names = ["127.0.0.1", "localhost", "kubernetes.default.svc", "10.0.0.1"];
+    /// A certificate for servers that are reached by these names and addresses.
+    pub(in crate::cluster) fn server(
+        &self,
+        file: &str,
+        names: &[&str],
+    ) -> Result<Pair, ClusterError> {
+        let mut parameters = parameters(names.first().copied().unwrap_or_default(), None);
+        let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
         parameters.subject_alt_names =
-            CertificateParams::new(names.map(str::to_owned)).map_err(failed)?.subject_alt_names;
+            CertificateParams::new(names).map_err(failed)?.subject_alt_names;
         parameters.extended_key_usages =
             vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
         self.sign(file, &parameters)
     }
 
     /// A certificate for a client: `user` is its name in Kubernetes, `group` its group.
-    pub(super) fn client(&self, file: &str, user: &str, group: &str) -> Result<Pair, ClusterError> {
+    pub(in crate::cluster) fn client(
+        &self,
+        file: &str,
+        user: &str,
+        group: &str,
+    ) -> Result<Pair, ClusterError> {
         let mut parameters = parameters(user, Some(group));
         parameters.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
         self.sign(file, &parameters)
     }
 
     /// A key pair for signing ServiceAccount tokens. Its `certificate` is the public key.
-    pub(super) fn signing_key(&self, file: &str) -> Result<Pair, ClusterError> {
+    pub(in crate::cluster) fn signing_key(&self, file: &str) -> Result<Pair, ClusterError> {
         let key = KeyPair::generate().map_err(failed)?;
         self.store(file, &key.public_key_pem(), &key)
     }

@@ -37,7 +37,7 @@ impl Claims {
         }
     }
 
-    pub(super) fn in_folder(folder: &ClusterFolder) -> Self {
+    pub(in crate::cluster) fn in_folder(folder: &ClusterFolder) -> Self {
         Self { folder: folder.run().join("claims") }
     }
 

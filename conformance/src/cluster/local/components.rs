@@ -5,6 +5,7 @@
 use super::certificates::Pair;
 use super::features::FeatureGates;
 use super::places::ClusterFolder;
+use crate::cluster::managers::{BURST, QPS, Serving};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -108,11 +109,6 @@ pub(super) struct Invocation {
     pub configuration: Option<(PathBuf, Value)>,
 }
 
-/// Requests a second that a controller may send before it throttles itself. Their own limits
-/// would be the bottleneck of a loaded cluster, not the API server.
-const QPS: u32 = 1000;
-const BURST: u32 = 2000;
-
 /// How much a component may allocate until it collects its garbage, in percent of what it keeps. On
 /// a loaded machine every eighth of the API server's seconds went to that with Go's own 100; it keeps
 /// up to 1.4 GB with this.
@@ -168,9 +164,9 @@ impl Site {
             Component::ApiServer => self.api_server(),
             Component::ControllerManager => self.controller_manager(),
             Component::Scheduler => self.scheduler(),
-            Component::JobSet => self.manager(component, self.jobset_configuration()),
-            Component::Trainer => self.manager(component, self.trainer_configuration()),
-            Component::Kueue => self.manager(component, self.kueue_configuration(gates)),
+            Component::JobSet => self.manager(component, self.serving_of(component).jobset()),
+            Component::Trainer => self.manager(component, self.serving_of(component).trainer()),
+            Component::Kueue => self.manager(component, self.serving_of(component).kueue(gates)),
         }
     }
 
@@ -271,75 +267,14 @@ impl Site {
         Invocation { configuration: Some((file, configuration)), ..flags.invocation() }
     }
 
-    fn jobset_configuration(&self) -> Value {
-        json!({
-            "apiVersion": "config.jobset.x-k8s.io/v1alpha1",
-            "kind": "Configuration",
-            "health": { "healthProbeBindAddress": "0" },
-            "metrics": { "bindAddress": "0" },
-            "webhook": self.webhook(Component::JobSet),
-            "leaderElection": { "leaderElect": false },
-            "internalCertManagement": { "enable": false },
-            "clientConnection": { "qps": QPS, "burst": BURST },
-        })
-    }
-
-    fn trainer_configuration(&self) -> Value {
-        let mut webhook = self.webhook(Component::Trainer);
-        webhook.as_object_mut().map(|webhook| webhook.remove("certDir"));
-        json!({
-            "apiVersion": "config.trainer.kubeflow.org/v1alpha1",
-            "kind": "Configuration",
-            "health": { "healthProbeBindAddress": "0" },
-            "metrics": { "bindAddress": "0" },
-            "webhook": webhook,
-            "leaderElection": { "leaderElect": false },
-            "certManagement": { "enable": false },
-            // As Trainer's own manifests have it.
-            "controller": { "groupKindConcurrency": {
-                "TrainJob.trainer.kubeflow.org": 5,
-                "TrainingRuntime.trainer.kubeflow.org": 1,
-                "ClusterTrainingRuntime.trainer.kubeflow.org": 1,
-            } },
-            "clientConnection": { "qps": QPS, "burst": BURST },
-        })
-    }
-
-    fn kueue_configuration(&self, gates: &FeatureGates) -> Value {
-        json!({
-            "apiVersion": "config.kueue.x-k8s.io/v1beta2",
-            "kind": "Configuration",
-            "namespace": "kueue-system",
-            "health": { "healthProbeBindAddress": "0" },
-            "metrics": { "bindAddress": "0" },
-            "webhook": self.webhook(Component::Kueue),
-            "leaderElection": { "leaderElect": false },
-            "internalCertManagement": { "enable": false },
-            // As Kueue's own manifests have it.
-            "controller": { "groupKindConcurrency": {
-                "Job.batch": 5,
-                "Pod": 5,
-                "Workload.kueue.x-k8s.io": 5,
-                "LocalQueue.kueue.x-k8s.io": 1,
-                "Cohort.kueue.x-k8s.io": 1,
-                "ClusterQueue.kueue.x-k8s.io": 1,
-                "ResourceFlavor.kueue.x-k8s.io": 1,
-            } },
-            "clientConnection": { "qps": QPS, "burst": BURST },
-            "manageJobsWithoutQueueName": false,
-            "integrations": { "frameworks": [
-                "batch/job", "jobset.x-k8s.io/jobset", "trainer.kubeflow.org/trainjob",
-            ] },
-            "featureGates": gates,
-        })
-    }
-
-    fn webhook(&self, component: Component) -> Value {
-        json!({
-            "host": "127.0.0.1",
-            "port": self.port(component),
-            "certDir": self.webhook_certificates(component),
-        })
+    /// Where a manager listens: on the loopback address, without probes.
+    fn serving_of(&self, component: Component) -> Serving {
+        let mut webhook = json!({ "host": "127.0.0.1", "port": self.port(component) });
+        // Trainer has no such option.
+        if component != Component::Trainer {
+            webhook["certDir"] = json!(self.webhook_certificates(component));
+        }
+        Serving { webhook, probes: "0" }
     }
 
     fn configuration_file(&self, component: Component) -> PathBuf {

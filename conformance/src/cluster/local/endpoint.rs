@@ -10,12 +10,12 @@ use std::time::Duration;
 
 /// How long one request may take. Beyond it the outcome is unknown. On a machine with much else to
 /// do, an API server that takes in 15 definitions at once may need most of it.
-pub(super) const REQUEST_LIMIT: Duration = Duration::from_mins(1);
+pub(in crate::cluster) const REQUEST_LIMIT: Duration = Duration::from_mins(1);
 /// How long one question may take that is asked again anyway.
 const QUESTION_LIMIT: Duration = Duration::from_secs(10);
 
 /// The administrator's client of the cluster.
-pub(super) async fn admin(kubeconfig: &Path) -> Result<kube::Client, ClusterError> {
+pub(in crate::cluster) async fn admin(kubeconfig: &Path) -> Result<kube::Client, ClusterError> {
     client::from_kubeconfig(kubeconfig).await.map_err(|error| ClusterError::Request {
         action: format!("making a client from {}", kubeconfig.display()),
         detail: chain(&error),
@@ -23,18 +23,18 @@ pub(super) async fn admin(kubeconfig: &Path) -> Result<kube::Client, ClusterErro
 }
 
 /// Whether the API server answers within the limit of a request.
-pub(super) async fn answers(client: &kube::Client) -> bool {
+pub(in crate::cluster) async fn answers(client: &kube::Client) -> bool {
     let asked = tokio::time::timeout(REQUEST_LIMIT, client.apiserver_version());
     matches!(asked.await, Ok(Ok(_)))
 }
 
 /// A client of any server whose certificate the authority signed.
 #[derive(Clone)]
-pub(super) struct Endpoint(kube::Client);
+pub(in crate::cluster) struct Endpoint(kube::Client);
 
 impl Endpoint {
     /// A client of `url`, which presents `pair` if there is one.
-    pub(super) fn new(
+    pub(in crate::cluster) fn new(
         url: &str,
         authority: &Path,
         pair: Option<&Pair>,
@@ -56,7 +56,7 @@ impl Endpoint {
     }
 
     /// GETs `path`; Ok if the answer is 200, else what was seen.
-    pub(super) async fn says_ok(&self, path: &str) -> Result<(), String> {
+    pub(in crate::cluster) async fn says_ok(&self, path: &str) -> Result<(), String> {
         match self.send(Method::GET, path).await? {
             (StatusCode::OK, _) => Ok(()),
             (status, body) => Err(format!("{path} answers {status}: {}", last_line(&body))),
@@ -65,7 +65,7 @@ impl Endpoint {
 
     /// POSTs nothing to a webhook's `path`. A webhook that is there complains about the body; one
     /// that is not yet registered is 404.
-    pub(super) async fn has_webhook(&self, path: &str) -> Result<(), String> {
+    pub(in crate::cluster) async fn has_webhook(&self, path: &str) -> Result<(), String> {
         match self.send(Method::POST, path).await? {
             (StatusCode::NOT_FOUND, _) => Err(format!("no webhook at {path} yet")),
             _ => Ok(()),
@@ -88,7 +88,7 @@ impl Endpoint {
 }
 
 /// An error with all its causes.
-pub(super) fn chain(error: &dyn std::error::Error) -> String {
+pub(in crate::cluster) fn chain(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     let mut text: Vec<String> = causes.map(ToString::to_string).collect();
     text.dedup();

@@ -8,12 +8,12 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::Path;
 
 /// Makes a folder and those above it.
-pub(super) fn folder(path: &Path) -> Result<(), ClusterError> {
+pub(in crate::cluster) fn folder(path: &Path) -> Result<(), ClusterError> {
     fs::create_dir_all(path).map_err(|error| ClusterError::io(path, &error))
 }
 
 /// Makes a folder that only this user may enter, and those above it.
-pub(super) fn private_folder(path: &Path) -> Result<(), ClusterError> {
+pub(in crate::cluster) fn private_folder(path: &Path) -> Result<(), ClusterError> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true).mode(0o700).create(path).map_err(|e| ClusterError::io(path, &e))?;
     let mode = std::fs::Permissions::from_mode(0o700);
@@ -21,12 +21,12 @@ pub(super) fn private_folder(path: &Path) -> Result<(), ClusterError> {
 }
 
 /// Writes a file by way of a temporary one, so that no reader sees half of it.
-pub(super) fn write(path: &Path, content: &[u8]) -> Result<(), ClusterError> {
+pub(in crate::cluster) fn write(path: &Path, content: &[u8]) -> Result<(), ClusterError> {
     put(path, content, 0o644)
 }
 
 /// As [`write`], readable by this user alone. For keys and what holds them.
-pub(super) fn write_private(path: &Path, content: &[u8]) -> Result<(), ClusterError> {
+pub(in crate::cluster) fn write_private(path: &Path, content: &[u8]) -> Result<(), ClusterError> {
     put(path, content, 0o600)
 }
 
@@ -46,7 +46,7 @@ fn put(path: &Path, content: &[u8], mode: u32) -> Result<(), ClusterError> {
 }
 
 /// Removes a folder with all that is in it; one that is not there is no error.
-pub(super) fn remove_folder(path: &Path) -> Result<(), ClusterError> {
+pub(in crate::cluster) fn remove_folder(path: &Path) -> Result<(), ClusterError> {
     match fs::remove_dir_all(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             Err(ClusterError::io(path, &error))
@@ -56,7 +56,7 @@ pub(super) fn remove_folder(path: &Path) -> Result<(), ClusterError> {
 }
 
 /// Fails if no more can be written to a folder.
-pub(super) fn room(folder: &Path) -> Result<(), ClusterError> {
+pub(in crate::cluster) fn room(folder: &Path) -> Result<(), ClusterError> {
     let probe = folder.join("room");
     let written = fs::write(&probe, vec![0; 64 * 1024]);
     drop(fs::remove_file(&probe));

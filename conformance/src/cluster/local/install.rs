@@ -6,14 +6,16 @@ use crate::cluster::ClusterError;
 use futures::future::try_join_all;
 use k8s_openapi::api::core::v1::ServiceAccount;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{ApiResource, DeleteParams, DynamicObject, GroupVersionKind, PostParams};
+use kube::api::{
+    ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams,
+};
 use kube::runtime::wait::{await_condition, conditions};
 use kube::{Api, Client};
 use serde_json::{Value, json};
 use std::time::Duration;
 
 /// Installs and proves, as the administrator.
-pub(super) struct Install<'a> {
+pub(in crate::cluster) struct Install<'a> {
     /// The administrator's client.
     pub client: &'a Client,
     /// The waits of this start.
@@ -22,7 +24,10 @@ pub(super) struct Install<'a> {
 
 impl Install<'_> {
     /// Creates all definitions at once, and waits until the API serves them.
-    pub(super) async fn definitions(&self, definitions: Vec<Value>) -> Result<(), ClusterError> {
+    pub(in crate::cluster) async fn definitions(
+        &self,
+        definitions: Vec<Value>,
+    ) -> Result<(), ClusterError> {
         let seen = format!("{} CRDs are Established", definitions.len());
         let all = try_join_all(definitions.into_iter().map(|object| self.definition(object)));
         self.waits.step("definitions", &seen, all).await.map(drop)
@@ -38,7 +43,10 @@ impl Install<'_> {
     }
 
     /// Creates all webhook configurations at once.
-    pub(super) async fn webhooks(&self, configurations: Vec<Value>) -> Result<(), ClusterError> {
+    pub(in crate::cluster) async fn webhooks(
+        &self,
+        configurations: Vec<Value>,
+    ) -> Result<(), ClusterError> {
         let seen = format!("{} webhook configurations are created", configurations.len());
         let all = try_join_all(configurations.into_iter().map(|object| {
             let kind = object["kind"].as_str().unwrap_or_default().to_owned();
@@ -48,7 +56,7 @@ impl Install<'_> {
     }
 
     /// Waits until the controller manager has made the default ServiceAccount, its first deed.
-    pub(super) async fn default_service_account(&self) -> Result<(), ClusterError> {
+    pub(in crate::cluster) async fn default_service_account(&self) -> Result<(), ClusterError> {
         let api: Api<ServiceAccount> = Api::namespaced(self.client.clone(), "default");
         let made = async {
             let there = |account: Option<&ServiceAccount>| account.is_some();
@@ -62,7 +70,7 @@ impl Install<'_> {
 
     /// Proves with dry runs that the API server calls the webhooks of each manager: it learns of
     /// their configurations a moment after these are created.
-    pub(super) async fn webhooks_are_called(&self) -> Result<(), ClusterError> {
+    pub(in crate::cluster) async fn webhooks_are_called(&self) -> Result<(), ClusterError> {
         let ask = async || {
             for (api_version, object, proof) in probes() {
                 let kind = object["kind"].as_str().unwrap_or_default().to_owned();
@@ -84,7 +92,7 @@ impl Install<'_> {
 
     /// Proves that Kueue's controllers work: it sets the condition Active on a ClusterQueue, and
     /// takes its finalizer off when that is deleted.
-    pub(super) async fn kueue_reconciles(&self) -> Result<(), ClusterError> {
+    pub(in crate::cluster) async fn kueue_reconciles(&self) -> Result<(), ClusterError> {
         let name = "dispatch-readiness";
         let work = async {
             let queue = json!({
@@ -108,6 +116,64 @@ impl Install<'_> {
             await_condition(api, name, gone).await.map(drop).map_err(|error| failed(&error))
         };
         self.waits.step("kueue", "it reconciles a ClusterQueue", work).await
+    }
+
+    /// Proves that the garbage collector knows of the definitions: it learns of kinds at its start,
+    /// and then every 30 s.
+    pub(in crate::cluster) async fn garbage_is_collected(&self) -> Result<(), ClusterError> {
+        let class = |name: &str| {
+            let (name, description) = (format!("dispatch-readiness-{name}"), "a proof");
+            json!({
+                "apiVersion": KUEUE, "kind": PRIORITY,
+                "metadata": { "name": name }, "value": 0, "description": description,
+            })
+        };
+        let work = async {
+            let api: Api<DynamicObject> = self.api(KUEUE, PRIORITY);
+            let failed = |error: &dyn std::error::Error| ClusterError::Request {
+                action: format!("proving with a {PRIORITY} that garbage is collected"),
+                detail: chain(error),
+            };
+            let owner = self.put(class("owner")).await?;
+            let mut garbage = class("owned");
+            garbage["metadata"]["ownerReferences"] = json!([{
+                "apiVersion": KUEUE, "kind": PRIORITY,
+                "name": owner.metadata.name, "uid": owner.metadata.uid,
+            }]);
+            self.put(garbage).await?;
+            let deleted = api.delete("dispatch-readiness-owner", &DeleteParams::background()).await;
+            deleted.map_err(|error| failed(&error))?;
+            let gone = |class: Option<&DynamicObject>| class.is_none();
+            let waited = await_condition(api, "dispatch-readiness-owned", gone).await;
+            waited.map(drop).map_err(|error| failed(&error))
+        };
+        self.waits.step("garbage", "what a custom resource owns goes with it", work).await
+    }
+
+    /// Makes an object what is said here, whether it is there already or not.
+    pub(in crate::cluster) async fn put(
+        &self,
+        object: Value,
+    ) -> Result<DynamicObject, ClusterError> {
+        let text = |at: &str| object.pointer(at).and_then(Value::as_str).unwrap_or_default();
+        let (kind, name) = (text("/kind").to_owned(), text("/metadata/name").to_owned());
+        let resource = resource(text("/apiVersion"), &kind);
+        let api: Api<DynamicObject> = match object.pointer("/metadata/namespace") {
+            Some(Value::String(namespace)) => {
+                Api::namespaced_with(self.client.clone(), namespace, &resource)
+            }
+            _ => Api::all_with(self.client.clone(), &resource),
+        };
+        let apply = PatchParams::apply(MANAGER).force();
+        let patch = Patch::Apply(&object);
+        let sent = tokio::time::timeout(REQUEST_LIMIT, api.patch(&name, &apply, &patch));
+        let failed = |detail: String| {
+            let action = format!("writing {kind} {name}");
+            ClusterError::Request { action, detail }
+        };
+        let answer =
+            sent.await.map_err(|_| failed(format!("no answer within {REQUEST_LIMIT:?}")))?;
+        answer.map_err(|error| failed(chain(&error)))
     }
 
     /// Creates an object, again and again until it is there. A manager that has just taken the
@@ -168,6 +234,9 @@ impl Install<'_> {
 
 /// How soon a refused create is repeated.
 const REPEAT: Duration = Duration::from_millis(100);
+/// The field manager of what is written.
+const MANAGER: &str = "dispatch-conformance";
+const PRIORITY: &str = "WorkloadPriorityClass";
 const KUEUE: &str = "kueue.x-k8s.io/v1beta2";
 const JOBSET: &str = "jobset.x-k8s.io/v1alpha2";
 const TRAINER: &str = "trainer.kubeflow.org/v1alpha1";

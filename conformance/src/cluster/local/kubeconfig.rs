@@ -9,11 +9,13 @@ use serde_json::{Value, json};
 use std::path::Path;
 
 /// How a client proves who it is.
-pub(super) enum Login<'a> {
+pub(in crate::cluster) enum Login<'a> {
     /// By a certificate, for which the connection has to reach the API server as it is.
     Certificate(&'a Pair),
     /// By a bearer token.
     Token(&'a str),
+    /// By the bearer token in a file.
+    TokenFile(&'a str),
 }
 
 impl Login<'_> {
@@ -27,18 +29,30 @@ impl Login<'_> {
                 "client-key-data": data(&pair.key)?,
             }),
             Self::Token(token) => json!({ "token": token }),
+            Self::TokenFile(path) => json!({ "tokenFile": path }),
         })
     }
 }
 
 /// Writes a kubeconfig for one server and one user.
-pub(super) fn write(
+pub(in crate::cluster) fn write(
     file: &Path,
     server: &str,
     authority_pem: &str,
     user: &str,
     login: &Login<'_>,
 ) -> Result<(), ClusterError> {
+    let text = text(server, authority_pem, user, login)?;
+    files::write_private(file, text.as_bytes())
+}
+
+/// The text of a kubeconfig for one server and one user.
+pub(in crate::cluster) fn text(
+    server: &str,
+    authority_pem: &str,
+    user: &str,
+    login: &Login<'_>,
+) -> Result<String, ClusterError> {
     let config = json!({
         "apiVersion": "v1",
         "kind": "Config",
@@ -52,13 +66,13 @@ pub(super) fn write(
     });
     // Each value on a line of its own: scripts read them with line tools.
     let options = serde_saphyr::ser_options! { prefer_block_scalars: false };
-    let text = serde_saphyr::to_string_with_options(&config, options).map_err(|error| {
-        ClusterError::File { path: file.to_path_buf(), detail: error.to_string() }
-    })?;
-    files::write_private(file, text.as_bytes())
+    serde_saphyr::to_string_with_options(&config, options).map_err(|error| ClusterError::Request {
+        action: "writing a kubeconfig".to_owned(),
+        detail: error.to_string(),
+    })
 }
 
 /// Text in the base64 of Kubernetes' byte fields.
-pub(super) fn base64(text: &str) -> Value {
+pub(in crate::cluster) fn base64(text: &str) -> Value {
     json!(ByteString(text.as_bytes().to_vec()))
 }

@@ -10,18 +10,18 @@ const MOST: usize = 64 * 1024;
 const WIDEST: usize = 400;
 
 /// The end of a log, as it is. Empty if there is none.
-pub(super) fn end(path: &Path) -> String {
+pub(in crate::cluster) fn end(path: &Path) -> String {
     let bytes = fs::read(path).unwrap_or_default();
     String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(MOST)..]).into_owned()
 }
 
 /// Whether a program says that the disk is full.
-pub(super) fn tell_of_a_full_disk(text: &str) -> bool {
+pub(in crate::cluster) fn tell_of_a_full_disk(text: &str) -> bool {
     text.contains("no space left on device") || text.contains("disk quota exceeded")
 }
 
 /// The last lines of a text, each readable and of bounded width.
-pub(super) fn last_lines(text: &str, lines: usize) -> String {
+pub(in crate::cluster) fn last_lines(text: &str, lines: usize) -> String {
     // What follows is the stack of a Go panic, whose reason stands before it.
     let text = text.find("\ngoroutine ").map_or(text, |stack| &text[..stack]);
     let all: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();

@@ -15,7 +15,7 @@ use std::path::Path;
 
 /// Where a component's manifests are in its module.
 #[derive(Debug)]
-pub(super) struct Source {
+pub(in crate::cluster) struct Source {
     /// The component.
     pub component: &'static str,
     /// The module that pins it.
@@ -29,7 +29,7 @@ pub(super) struct Source {
 }
 
 /// All components that bring manifests.
-pub(super) static SOURCES: [Source; 3] = [
+pub(in crate::cluster) static SOURCES: [Source; 3] = [
     Source {
         component: "kueue",
         module: &STACK,
@@ -78,7 +78,10 @@ struct Target {
 }
 
 /// Renders the manifests of one component from its module's sources.
-pub(super) fn render(source: &Source, sources: &Path) -> Result<Vec<Value>, ClusterError> {
+pub(in crate::cluster) fn render(
+    source: &Source,
+    sources: &Path,
+) -> Result<Vec<Value>, ClusterError> {
     let mut objects = Vec::new();
     for base in source.bases {
         objects.extend(render_base(&sources.join(base))?);
@@ -137,8 +140,16 @@ fn odd(file: &Path, detail: &dyn std::fmt::Display) -> ClusterError {
 
 /// All documents of a YAML file.
 fn documents(file: &Path) -> Result<Vec<Value>, ClusterError> {
-    let all: Vec<Value> = serde_saphyr::from_multiple_with_options(&read(file)?, reading())
-        .map_err(|error| odd(file, &error))?;
+    read_documents(&read(file)?, file)
+}
+
+/// All documents of a YAML text, which came from `origin`.
+pub(in crate::cluster) fn read_documents(
+    text: &str,
+    origin: &Path,
+) -> Result<Vec<Value>, ClusterError> {
+    let all: Vec<Value> = serde_saphyr::from_multiple_with_options(text, reading())
+        .map_err(|error| odd(origin, &error))?;
     Ok(all.into_iter().filter(Value::is_object).collect())
 }
 
@@ -213,7 +224,7 @@ fn merge(into: &mut Value, patch: &Value) {
 /// Leads an object's webhooks to a server on this machine instead of a Service.
 ///
 /// `base` is such as `https://127.0.0.1:9443`, `ca_bundle` the base64 of PEM.
-pub(super) fn lead_to(object: &mut Value, base: &str, ca_bundle: &str) {
+pub(in crate::cluster) fn lead_to(object: &mut Value, base: &str, ca_bundle: &str) {
     if let Some(client) = object.pointer_mut("/spec/conversion/webhook/clientConfig") {
         lead_client_to(client, base, ca_bundle);
     }
@@ -228,12 +239,12 @@ fn lead_client_to(client: &mut Value, base: &str, ca_bundle: &str) {
 }
 
 /// Puts the definitions apart from the webhook configurations.
-pub(super) fn split(objects: Vec<Value>) -> (Vec<Value>, Vec<Value>) {
+pub(in crate::cluster) fn split(objects: Vec<Value>) -> (Vec<Value>, Vec<Value>) {
     objects.into_iter().partition(|object| kind(object) == "CustomResourceDefinition")
 }
 
-/// Marks an object as made by the local cluster.
-pub(super) fn label(object: &mut Value) {
+/// Marks an object as made by the suite.
+pub(in crate::cluster) fn label(object: &mut Value) {
     let labels = &mut object["metadata"]["labels"];
     if !labels.is_object() {
         *labels = Value::Object(Map::new());

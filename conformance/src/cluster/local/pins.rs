@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 
 /// A Go module that exists only to pin others.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Module {
+pub(in crate::cluster) struct Module {
     /// The name of its folder.
     pub name: &'static str,
     /// Its `go.mod`.
@@ -15,7 +15,7 @@ pub(super) struct Module {
 }
 
 /// Kubernetes, etcd, Kueue and Trainer.
-pub(super) static STACK: Module = Module {
+pub(in crate::cluster) static STACK: Module = Module {
     name: "stack",
     go_mod: include_str!("../../../../ci/control-plane/stack/go.mod"),
     go_sum: include_str!("../../../../ci/control-plane/stack/go.sum"),
@@ -23,15 +23,26 @@ pub(super) static STACK: Module = Module {
 
 /// JobSet, apart from the rest: its main does not compile against the controller-runtime that
 /// Kueue brings.
-pub(super) static JOBSET: Module = Module {
+pub(in crate::cluster) static JOBSET: Module = Module {
     name: "jobset",
     go_mod: include_str!("../../../../ci/control-plane/jobset/go.mod"),
     go_sum: include_str!("../../../../ci/control-plane/jobset/go.sum"),
 };
 
+/// What only a kind cluster is made with.
+pub(in crate::cluster) static KIND_TOOLS: Module = Module {
+    name: "kind-tools",
+    go_mod: include_str!("../../../../ci/kind/tools/go.mod"),
+    go_sum: include_str!("../../../../ci/kind/tools/go.sum"),
+};
+
+/// kind itself.
+pub(in crate::cluster) static KIND: Binary =
+    Binary { name: "kind", package: "sigs.k8s.io/kind", module: &KIND_TOOLS, stamped: false };
+
 /// One program of the control plane.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Binary {
+pub(in crate::cluster) struct Binary {
     /// Its file name in the cache.
     pub name: &'static str,
     /// The package to build.
@@ -44,7 +55,7 @@ pub(super) struct Binary {
 }
 
 /// All programs, those that compile the most shared packages first.
-pub(super) static BINARIES: [Binary; 7] = [
+pub(in crate::cluster) static BINARIES: [Binary; 7] = [
     Binary { name: "etcd", package: "go.etcd.io/etcd/server/v3", module: &STACK, stamped: false },
     Binary {
         name: "kube-apiserver",
@@ -80,7 +91,7 @@ pub(super) static BINARIES: [Binary; 7] = [
 ];
 
 /// Environment of every build. `GOFLAGS` is set so that a person's own flags change nothing.
-pub(super) const BUILD_ENVIRONMENT: [(&str, &str); 4] = [
+pub(in crate::cluster) const BUILD_ENVIRONMENT: [(&str, &str); 4] = [
     ("CGO_ENABLED", "0"),
     ("GOFLAGS", "-buildvcs=false"),
     ("GOTOOLCHAIN", "local"),
@@ -92,12 +103,12 @@ const CACHE_FORMAT: u32 = 1;
 
 impl Module {
     /// The `go` line of go.mod: the lowest toolchain that will do.
-    pub(super) fn go_version(&self) -> &'static str {
+    pub(in crate::cluster) fn go_version(&self) -> &'static str {
         self.go_mod.lines().find_map(|line| line.strip_prefix("go ")).map_or("1.26", str::trim)
     }
 
     /// The version that `require` pins for a module path, such as `v1.35.4`.
-    pub(super) fn version_of(&self, path: &str) -> Option<&'static str> {
+    pub(in crate::cluster) fn version_of(&self, path: &str) -> Option<&'static str> {
         self.go_mod.lines().find_map(|line| {
             let line = line.trim().strip_prefix("require ").unwrap_or(line.trim());
             let mut words = line.split_whitespace();
@@ -108,13 +119,18 @@ impl Module {
 
 impl Binary {
     /// The arguments of `go` that build this program into `output`.
-    pub(super) fn build_arguments(&self, output: &str) -> Vec<String> {
+    pub(in crate::cluster) fn build_arguments(&self, output: &str) -> Vec<String> {
         let flags = self.linker_flags();
         ["build", "-mod=readonly", "-trimpath", &format!("-ldflags={flags}"), "-o", output]
             .into_iter()
             .chain([self.package])
             .map(str::to_owned)
             .collect()
+    }
+
+    /// The name of the cache's folder for this program alone.
+    pub(in crate::cluster) fn digest(&self, go_version: &str) -> String {
+        digest_of(go_version, &[self.module], std::slice::from_ref(self))
     }
 
     fn linker_flags(&self) -> String {
@@ -129,7 +145,11 @@ impl Binary {
 }
 
 /// The name of the cache's folder: it changes with the pins, the flags and the toolchain.
-pub(super) fn digest(go_version: &str) -> String {
+pub(in crate::cluster) fn digest(go_version: &str) -> String {
+    digest_of(go_version, &[&STACK, &JOBSET], &BINARIES)
+}
+
+fn digest_of(go_version: &str, modules: &[&Module], binaries: &[Binary]) -> String {
     let mut hash = Sha256::new();
     let mut add = |part: &str| {
         hash.update(part.len().to_le_bytes());
@@ -137,7 +157,7 @@ pub(super) fn digest(go_version: &str) -> String {
     };
     add(&CACHE_FORMAT.to_string());
     add(go_version);
-    for module in [&STACK, &JOBSET] {
+    for module in modules {
         add(module.go_mod);
         add(module.go_sum);
     }
@@ -145,7 +165,7 @@ pub(super) fn digest(go_version: &str) -> String {
         add(name);
         add(value);
     }
-    for binary in &BINARIES {
+    for binary in binaries {
         add(&binary.build_arguments(binary.name).join("\n"));
     }
     hash.finalize().iter().take(10).fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
@@ -161,6 +181,7 @@ mod tests {
     #[case::kueue(&STACK, "sigs.k8s.io/kueue", "v0.17.0")]
     #[case::trainer(&STACK, "github.com/kubeflow/trainer/v2", "v2.2.0")]
     #[case::jobset(&JOBSET, "sigs.k8s.io/jobset", "v0.11.1")]
+    #[case::kind(&KIND_TOOLS, "sigs.k8s.io/kind", "v0.33.0")]
     fn the_pinned_versions_are_those_the_contract_was_measured_on(
         #[case] module: &Module,
         #[case] path: &str,
@@ -171,7 +192,7 @@ mod tests {
 
     #[test]
     fn every_program_is_pinned_as_a_tool_of_its_module() {
-        for binary in &BINARIES {
+        for binary in BINARIES.iter().chain([&KIND]) {
             assert!(
                 binary
                     .module

@@ -41,8 +41,22 @@ impl Places {
         self.state.join("clusters")
     }
 
+    /// The folder of all clusters of kind.
+    pub fn kind_clusters(&self) -> PathBuf {
+        self.state.join("kind")
+    }
+
+    /// The folder of one cluster of kind.
+    pub fn kind_cluster(&self, name: &str) -> Result<ClusterFolder, ClusterError> {
+        Self::folder_in(&self.kind_clusters(), name)
+    }
+
     /// The folder of one cluster.
     pub fn cluster(&self, name: &str) -> Result<ClusterFolder, ClusterError> {
+        Self::folder_in(&self.clusters(), name)
+    }
+
+    fn folder_in(clusters: &Path, name: &str) -> Result<ClusterFolder, ClusterError> {
         let letters = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
         let fits = (1..=40).contains(&name.len())
             && name.starts_with(letters)
@@ -50,7 +64,7 @@ impl Places {
         if !fits {
             return Err(ClusterError::BadName { name: name.to_owned() });
         }
-        Ok(ClusterFolder { root: self.clusters().join(name) })
+        Ok(ClusterFolder { root: clusters.join(name) })
     }
 }
 

@@ -9,14 +9,14 @@ use tokio::process::Command;
 
 /// A `go` that can build the pinned modules.
 #[derive(Debug, Clone)]
-pub(super) struct Toolchain {
+pub(in crate::cluster) struct Toolchain {
     /// `go env GOVERSION`, such as `go1.26.8`.
     pub version: String,
 }
 
 impl Toolchain {
     /// Looks for `go` in PATH and checks its version against go.mod.
-    pub(super) async fn find() -> Result<Self, ClusterError> {
+    pub(in crate::cluster) async fn find() -> Result<Self, ClusterError> {
         let version = run(command(&["env", "GOVERSION"])).await?.trim().to_owned();
         let needed = STACK.go_version();
         if numbers(&version) < numbers(needed) {
@@ -26,12 +26,16 @@ impl Toolchain {
     }
 
     /// The name of the cache folder for this toolchain.
-    pub(super) fn digest(&self) -> String {
+    pub(in crate::cluster) fn digest(&self) -> String {
         pins::digest(&self.version)
     }
 
     /// Where the sources of a pinned module are; downloads them if need be.
-    pub(super) async fn sources(&self, folder: &Path, path: &str) -> Result<PathBuf, ClusterError> {
+    pub(in crate::cluster) async fn sources(
+        &self,
+        folder: &Path,
+        path: &str,
+    ) -> Result<PathBuf, ClusterError> {
         let mut download = command(&["mod", "download", "-json", path]);
         download.current_dir(folder);
         let answer = run(download).await?;
@@ -46,7 +50,7 @@ impl Toolchain {
 }
 
 /// A `go` command with the fixed environment, which dies with this process.
-pub(super) fn command<A: AsRef<str>>(arguments: &[A]) -> Command {
+pub(in crate::cluster) fn command<A: AsRef<str>>(arguments: &[A]) -> Command {
     let mut command = guard::group("go");
     command.args(arguments.iter().map(AsRef::as_ref));
     command.envs(BUILD_ENVIRONMENT).env_remove("GOOS").env_remove("GOARCH");
@@ -76,12 +80,12 @@ fn failed_to_start(line: &str, error: &io::Error) -> ClusterError {
 }
 
 /// The error for a `go` that is not there.
-pub(super) fn missing() -> ClusterError {
+pub(in crate::cluster) fn missing() -> ClusterError {
     ClusterError::GoMissing { needed: STACK.go_version().to_owned() }
 }
 
 /// Writes the pinning module's files, so that `go` can be run in its folder.
-pub(super) fn write_module(module: &Module, folder: &Path) -> Result<(), ClusterError> {
+pub(in crate::cluster) fn write_module(module: &Module, folder: &Path) -> Result<(), ClusterError> {
     super::files::folder(folder)?;
     super::files::write(&folder.join("go.mod"), module.go_mod.as_bytes())?;
     super::files::write(&folder.join("go.sum"), module.go_sum.as_bytes())

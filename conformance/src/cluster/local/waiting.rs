@@ -12,7 +12,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, timeout_at};
 const TURN: Duration = Duration::from_millis(50);
 
 /// The waits of one start: one deadline for all of them.
-pub(super) struct Waits<'a> {
+pub(in crate::cluster) struct Waits<'a> {
     progress: &'a dyn Progress,
     logs: PathBuf,
     within: Duration,
@@ -22,13 +22,17 @@ pub(super) struct Waits<'a> {
 
 impl<'a> Waits<'a> {
     /// Waits that are over `within` from now.
-    pub(super) fn new(progress: &'a dyn Progress, logs: PathBuf, within: Duration) -> Self {
+    pub(in crate::cluster) fn new(
+        progress: &'a dyn Progress,
+        logs: PathBuf,
+        within: Duration,
+    ) -> Self {
         let deadline = Instant::now() + within;
         Self { progress, logs, within, deadline, timings: Mutex::default() }
     }
 
     /// Asks again and again, until the answer is Ok. `seen` says what that proves.
-    pub(super) async fn until<T>(
+    pub(in crate::cluster) async fn until<T>(
         &self,
         phase: &str,
         seen: &str,
@@ -58,7 +62,7 @@ impl<'a> Waits<'a> {
     }
 
     /// Does a step that either comes about or fails.
-    pub(super) async fn step<T>(
+    pub(in crate::cluster) async fn step<T>(
         &self,
         phase: &str,
         seen: &str,
@@ -76,7 +80,7 @@ impl<'a> Waits<'a> {
     }
 
     /// How long each phase took.
-    pub(super) fn timings(&self) -> Vec<Timing> {
+    pub(in crate::cluster) fn timings(&self) -> Vec<Timing> {
         self.timings.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
