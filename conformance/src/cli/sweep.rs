@@ -70,7 +70,7 @@ async fn reach(name: &str) -> Result<(Client, Claims), ClusterError> {
 }
 
 async fn reach_kind(name: &str) -> Result<(Client, Claims), ClusterError> {
-    kind::reach(&kind::Options::new(name)?).await
+    kind::reach(&kind::Options::new(name)?, &Lines).await
 }
 
 /// Removes what is left of one scenario, and says so; whether all of it went.

@@ -21,7 +21,7 @@ mod state;
 pub use bring_up::{Options, up};
 pub use images::Images;
 pub use lead::Lead;
-pub use running::{Frozen, Running, Stay, reach, take_up_or_create};
+pub use running::{Frozen, Running, Stay, delete_unfinished, reach, take_up_or_create};
 pub use state::{Phase, State};
 
 use super::ClusterError;
@@ -82,6 +82,16 @@ pub async fn status(places: &Places, name: &str) -> Result<Option<State>, Cluste
         state.write(&folder)?;
     }
     Ok(Some(state))
+}
+
+/// The states of all clusters that are there.
+fn states(places: &Places) -> Result<Vec<State>, ClusterError> {
+    let mut states = Vec::new();
+    for name in names(places) {
+        states.extend(State::read(&places.kind_cluster(&name)?));
+    }
+    states.retain(|state| matches!(state.phase, Phase::Starting | Phase::Ready));
+    Ok(states)
 }
 
 /// The names of all clusters that have a folder.

@@ -234,6 +234,9 @@ async fn bring_up(asked: &Where, mut interrupts: Interrupts) -> Result<Real, Exi
         started = started => started,
         interruption = interrupts.next() => {
             say("interrupted: nothing was played");
+            if asked.cluster == Cluster::Kind {
+                delete_unfinished(asked).await;
+            }
             return Err(code_of(interruption));
         }
     };
@@ -242,6 +245,16 @@ async fn bring_up(asked: &Where, mut interrupts: Interrupts) -> Result<Real, Exi
         complain(error);
         code
     })
+}
+
+/// Deletes what there is of a cluster of kind whose making was interrupted. That of processes ends
+/// with the one that wanted it.
+async fn delete_unfinished(asked: &Where) {
+    let deleted =
+        async { kind::delete_unfinished(&kind::Options::new(&asked.name)?, asked.reuse).await };
+    if let Err(error) = deleted.await {
+        complain(error);
+    }
 }
 
 /// Starts the run's proxy, and leads the cluster's components through it where scenarios ask for it.

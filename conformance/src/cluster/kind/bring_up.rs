@@ -7,7 +7,7 @@ use super::engine::{self, Kind};
 use super::images::Images;
 use super::manifests::{self, Bundle};
 use super::node::Node;
-use super::running::{Held, Inner};
+use super::running::{Held, Inner, delete_abandoned};
 use super::state::{Phase, SCHEMA, State};
 use super::{delete, settings};
 use crate::cluster::local::cache::Cache;
@@ -88,8 +88,9 @@ fn versions(images: Images) -> BTreeMap<String, String> {
 
 /// Has the cluster running, and leaves it so: takes one that is there if it matches, else makes it.
 pub async fn up(options: &Options, progress: &dyn Progress) -> Result<State, ClusterError> {
-    let held = Held::take(&options.folder()?, &options.name)?;
     engine::answers().await?;
+    delete_abandoned(&options.places).await?;
+    let held = Held::take(&options.folder()?, &options.name)?;
     if let Some(state) = ready(options).await? {
         return match options.difference(&state) {
             None => Ok(state),
@@ -131,6 +132,7 @@ pub(super) async fn make(
     files::private_folder(&folder.run())?;
     let images = Images::find().await;
     let kind = Kind::at(cache.binary(KIND.name));
+    let others = super::states(&options.places)?;
     let state = State {
         schema: SCHEMA.to_owned(),
         name: options.name.clone(),
@@ -140,7 +142,7 @@ pub(super) async fn make(
         versions: versions(images),
         feature_gates: options.feature_gates.clone(),
         kubeconfig: folder.kubeconfig(),
-        settings: settings::now(),
+        settings: settings::before(others.iter().map(|state| &state.settings)),
     };
     state.write(&folder)?;
     let waits = Waits::new(progress, folder.logs(), options.ready_within);

@@ -1,12 +1,14 @@
 //! The programs that are called: the container engine's client, and kind.
 
 use crate::cluster::ClusterError;
-use crate::cluster::local::logs;
+use crate::cluster::local::{guard, logs};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use tokio::io::AsyncWriteExt;
-use tokio::process::Command;
+use tokio::process::{Child, Command};
 
 /// How many lines of a failed command's output are shown.
 const SHOWN: usize = 12;
@@ -22,14 +24,68 @@ pub(super) async fn run<A: AsRef<OsStr>>(
     arguments: &[A],
     input: Option<&str>,
 ) -> Result<String, ClusterError> {
-    let line = line(program, arguments);
-    let failed = |output: String| ClusterError::CommandFailed { command: line.clone(), output };
     let mut command = Command::new(program);
-    command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    command.args(arguments).kill_on_drop(true);
     // Ctrl-C is this process's alone: what cleans up goes on.
     command.process_group(0);
+    let failed = failure(program, arguments);
+    let child = start(&mut command, input).map_err(|error| failed(error.to_string()))?;
+    output(child, input, failed).await
+}
+
+/// Runs a program that starts others. All of them end when the future is dropped, or when this
+/// process is gone.
+async fn run_with_others<A: AsRef<OsStr>>(
+    program: &Path,
+    arguments: &[A],
+    input: Option<&str>,
+) -> Result<String, ClusterError> {
+    let failed = failure(program.as_os_str(), arguments);
+    let mut command = guard::group(program);
+    command.args(arguments).process_group(0);
+    let child = start(&mut command, input).map_err(|error| failed(error.to_string()))?;
+    let ends = Ends(child.id());
+    let output = output(child, input, failed).await;
+    ends.it_has_ended();
+    output
+}
+
+/// Tells the guard of a group to end it when this is dropped.
+struct Ends(Option<u32>);
+
+impl Ends {
+    fn it_has_ended(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        if let Some(pid) = self.0.and_then(|pid| i32::try_from(pid).ok()) {
+            // Not killed, which would leave the group.
+            kill(Pid::from_raw(pid), Signal::SIGTERM).ok();
+        }
+    }
+}
+
+fn failure<A: AsRef<OsStr>>(
+    program: &OsStr,
+    arguments: &[A],
+) -> impl Fn(String) -> ClusterError + use<A> {
+    let command = line(program, arguments);
+    move |output| ClusterError::CommandFailed { command: command.clone(), output }
+}
+
+fn start(command: &mut Command, input: Option<&str>) -> std::io::Result<Child> {
     command.stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() });
-    let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()
+}
+
+async fn output(
+    mut child: Child,
+    input: Option<&str>,
+    failed: impl Fn(String) -> ClusterError,
+) -> Result<String, ClusterError> {
     if let (Some(mut stdin), Some(input)) = (child.stdin.take(), input) {
         // One that ends without reading says why.
         drop(stdin.write_all(input.as_bytes()).await);
@@ -95,7 +151,7 @@ impl Kind {
         let fixed = ["create", "cluster", "--retain", "--config", "-", "--name", &name];
         let mut arguments: Vec<&OsStr> = fixed.iter().map(OsStr::new).collect();
         arguments.extend([OsStr::new("--kubeconfig"), kubeconfig.as_os_str()]);
-        run(self.0.as_os_str(), &arguments, Some(configuration)).await.map(drop)
+        run_with_others(&self.0, &arguments, Some(configuration)).await.map(drop)
     }
 
     /// Deletes a cluster.
@@ -103,7 +159,7 @@ impl Kind {
         let name = super::node::cluster_name(name);
         let arguments = ["delete", "cluster", "--name", &name, "--kubeconfig"].map(OsStr::new);
         let all: Vec<&OsStr> = arguments.into_iter().chain([kubeconfig.as_os_str()]).collect();
-        run(self.0.as_os_str(), &all, None).await.map(drop)
+        run_with_others(&self.0, &all, None).await.map(drop)
     }
 
     /// Writes the logs of the node and of all its pods into a folder.
@@ -111,7 +167,7 @@ impl Kind {
         let name = super::node::cluster_name(name);
         let arguments = ["export", "logs", "--name", &name].map(OsStr::new);
         let all: Vec<&OsStr> = arguments.into_iter().chain([folder.as_os_str()]).collect();
-        run(self.0.as_os_str(), &all, None).await.map(drop)
+        run_with_others(&self.0, &all, None).await.map(drop)
     }
 }
 

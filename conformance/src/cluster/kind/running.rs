@@ -6,11 +6,11 @@ use super::engine::{self, Kind};
 use super::lead::{self, Lead};
 use super::manifests;
 use super::node::Node;
-use super::state::State;
-use super::{delete, names};
+use super::state::{Phase, State};
+use super::{delete, down, names};
 use crate::cluster::local::install::Install;
 use crate::cluster::local::waiting::Waits;
-use crate::cluster::local::{Claims, ClusterFolder, FeatureGates, endpoint, files};
+use crate::cluster::local::{Claims, ClusterFolder, FeatureGates, Places, endpoint, files};
 use crate::cluster::progress::Silent;
 use crate::cluster::{ClusterError, LeadThrough, Progress};
 use base64::prelude::{BASE64_STANDARD, Engine};
@@ -119,9 +119,9 @@ pub async fn take_up_or_create(
     progress: &dyn Progress,
 ) -> Result<Running, ClusterError> {
     engine::answers().await?;
-    delete_orphans(&options).await?;
+    delete_abandoned(&options.places).await?;
+    options.name = name_of(&options, reuse);
     if !reuse {
-        options.name = format!("{OWN}{}", std::process::id());
         let held = Held::take(&options.folder()?, &options.name)?;
         let (inner, held) = make(&options, held, progress).await?;
         return Ok(Running { inner: Arc::new(inner), stay: Stay::Deleted, _held: Some(held) });
@@ -136,9 +136,14 @@ pub async fn take_up_or_create(
     }
     let client = endpoint::admin(&state.kubeconfig).await?;
     let inner = Inner::new(&options, options.folder()?, state, client)?;
-    let waits = Waits::new(progress, inner.folder.logs(), RESTART_LIMIT);
-    Box::pin(lead::undo_abandoned(&inner, &waits)).await?;
+    lead_none(&inner, progress).await?;
     Ok(Running { inner: Arc::new(inner), stay: Stay::Kept, _held: None })
+}
+
+/// Ends what a run that was killed has led: its proxy is gone, and nothing gets done.
+async fn lead_none(inner: &Inner, progress: &dyn Progress) -> Result<(), ClusterError> {
+    let waits = Waits::new(progress, inner.folder.logs(), RESTART_LIMIT);
+    Box::pin(lead::undo_abandoned(inner, &waits)).await
 }
 
 /// Does what cannot move between threads while it waits, for those who can.
@@ -151,26 +156,52 @@ pub(super) async fn on_one_thread<T: Send + 'static>(
 }
 
 /// The administrator's client of the cluster of this name, and the claims on what is on it.
-pub async fn reach(options: &Options) -> Result<(kube::Client, Claims), ClusterError> {
+pub async fn reach(
+    options: &Options,
+    progress: &dyn Progress,
+) -> Result<(kube::Client, Claims), ClusterError> {
     let missing = || ClusterError::NotRunning { name: options.name.clone() };
     let state = ready(options).await?.ok_or_else(missing)?;
     let client = endpoint::admin(&state.kubeconfig).await?;
-    Ok((client, Claims::in_folder(&options.folder()?)))
+    let inner = Inner::new(options, options.folder()?, state, client)?;
+    lead_none(&inner, progress).await?;
+    Ok((inner.client, Claims::in_folder(&inner.folder)))
 }
 
-/// Deletes the own clusters of runs that are gone.
-async fn delete_orphans(options: &Options) -> Result<(), ClusterError> {
-    for name in names(&options.places).into_iter().filter(|name| name.starts_with(OWN)) {
-        let folder = options.places.kind_cluster(&name)?;
-        if is_held(&folder) {
+/// Deletes what [`take_up_or_create`] has made of a cluster that it was not let finish.
+pub async fn delete_unfinished(options: &Options, reuse: bool) -> Result<(), ClusterError> {
+    let name = name_of(options, reuse);
+    match State::read(&options.places.kind_cluster(&name)?) {
+        Some(state) if state.phase != Phase::Starting => Ok(()),
+        _ => down(&options.places, &name).await.map(drop),
+    }
+}
+
+/// The name of the cluster: a run's own is named after its process.
+fn name_of(options: &Options, reuse: bool) -> String {
+    if reuse { options.name.clone() } else { format!("{OWN}{}", std::process::id()) }
+}
+
+/// Deletes the clusters whose makers and users are gone.
+pub(super) async fn delete_abandoned(places: &Places) -> Result<(), ClusterError> {
+    for name in names(places) {
+        let folder = places.kind_cluster(&name)?;
+        let state = State::read(&folder);
+        if !is_abandoned(&name, state.as_ref().map(|state| state.phase), is_held(&folder)) {
             continue;
         }
-        if Node::of(&name).exists().await? {
-            delete(&folder, &name, State::read(&folder).as_ref()).await?;
+        down(places, &name).await?;
+        if name.starts_with(OWN) {
+            files::remove_folder(folder.root())?;
         }
-        files::remove_folder(folder.root())?;
     }
     Ok(())
+}
+
+/// Whether nobody will ever use a cluster or delete it: one that a run had to itself, or that was
+/// never finished, while nobody holds it.
+fn is_abandoned(name: &str, phase: Option<Phase>, held: bool) -> bool {
+    !held && (name.starts_with(OWN) || phase == Some(Phase::Starting))
 }
 
 /// The URL of the API server, and the authority that vouches for it, PEM.
@@ -383,5 +414,29 @@ impl Running {
         }
         delete(&self.inner.folder, &self.inner.name, Some(&self.state())).await?;
         files::remove_folder(self.inner.folder.root())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+
+    #[rstest]
+    #[case::of_a_run_that_was_killed("own-7", Some(Phase::Ready), false, true)]
+    #[case::of_a_run_that_was_killed_at_once("own-7", None, false, true)]
+    #[case::of_a_run("own-7", Some(Phase::Ready), true, false)]
+    #[case::whose_maker_was_killed("default", Some(Phase::Starting), false, true)]
+    #[case::being_made("default", Some(Phase::Starting), true, false)]
+    #[case::that_stays("default", Some(Phase::Ready), false, false)]
+    #[case::that_was_ended("default", Some(Phase::Ended), false, false)]
+    #[case::not_begun("default", None, false, false)]
+    fn a_cluster_is_abandoned_that_nobody_will_use(
+        #[case] name: &str,
+        #[case] phase: Option<Phase>,
+        #[case] held: bool,
+        #[case] abandoned: bool,
+    ) {
+        assert_eq!(is_abandoned(name, phase, held), abandoned);
     }
 }

@@ -17,8 +17,15 @@ const CHANGED: [&str; 8] = [
     "fs/protected_symlinks",
 ];
 
-/// The settings as they are now.
-pub(super) fn now() -> BTreeMap<String, String> {
+/// The settings as they were before any node was there: those that were noted for another cluster,
+/// else as they are.
+pub(super) fn before<'a>(
+    mut of_others: impl Iterator<Item = &'a BTreeMap<String, String>>,
+) -> BTreeMap<String, String> {
+    of_others.next().cloned().unwrap_or_else(now)
+}
+
+fn now() -> BTreeMap<String, String> {
     let value = |name: &&str| {
         let text = fs::read_to_string(format!("/proc/sys/{name}")).ok()?;
         Some(((*name).to_owned(), text.trim().to_owned()))
@@ -33,5 +40,17 @@ pub(super) async fn put_back(node: &Node, settings: &BTreeMap<String, String>) {
     let lines: Vec<_> = settings.iter().map(|(name, value)| format!("{name} {value}\n")).collect();
     if let Err(error) = node.script(script, &lines.concat()).await {
         tracing::warn!(%error, "the machine's settings were not put back");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_settings_before_are_those_before_the_first_cluster() {
+        let first = BTreeMap::from([("kernel/panic".to_owned(), "7".to_owned())]);
+        assert_eq!(before([&first].into_iter()), first);
+        assert_eq!(before([].into_iter()), now());
     }
 }

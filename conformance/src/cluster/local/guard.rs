@@ -14,7 +14,7 @@ use nix::sched::{CloneFlags, unshare};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::{Gid, Pid, Uid, getppid};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -68,9 +68,9 @@ pub fn again(suite: &Path) -> tokio::process::Command {
 
 /// A command that runs `program` in a process group of its own, which is ended whole when this
 /// process dies. For programs that start others, such as `go build`.
-pub fn group(program: &str) -> tokio::process::Command {
+pub fn group(program: impl AsRef<OsStr>) -> tokio::process::Command {
     let mut command = guard_of(Path::new(THIS_PROGRAM));
-    command.args(["--group", "--", program]);
+    command.args(["--group", "--"]).arg(program);
     command.into()
 }
 
