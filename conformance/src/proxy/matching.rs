@@ -42,9 +42,10 @@ impl Sets {
 fn names(of: Option<&str>, name: &str) -> bool {
     let Some(of) = of.filter(|_| !name.is_empty()) else { return false };
     let is_edge = |next: Option<char>| next.is_none_or(|next| next == '-' || next == '.');
-    of.match_indices(name).any(|(start, found)| {
+    // At every place: two that overlap may be found, and only the second be between boundaries.
+    of.char_indices().any(|(start, _)| {
         is_edge(of[..start].chars().next_back())
-            && is_edge(of[start + found.len()..].chars().next())
+            && of[start..].strip_prefix(name).is_some_and(|rest| is_edge(rest.chars().next()))
     })
 }
 
@@ -144,6 +145,11 @@ mod tests {
     fn names_are_told_apart_at_word_boundaries(#[case] of: &str, #[case] is: bool) {
         assert_eq!(names(Some(of), "job-s1"), is);
         assert!(!names(None, "job-s1") && !names(Some(of), ""));
+    }
+
+    #[test]
+    fn a_name_is_found_that_begins_within_itself() {
+        assert!(names(Some("-ar-r-r."), "r-r") && !names(Some("ar-rr"), "r-r"));
     }
 
     proptest! {

@@ -253,7 +253,8 @@ async fn active(stage: &mut Stage<'_>) -> Result<(), RunError> {
 
 /// The program of others, where there is one; else the suite's own.
 fn others(line: Option<&CommandLine>, own: &Program) -> Program {
-    line.cloned().map_or_else(|| own.clone(), Program::Others)
+    let others = |line| Program::Others { suite: guard::THIS_PROGRAM.into(), line };
+    line.cloned().map_or_else(|| own.clone(), others)
 }
 
 /// Whether the broken or permitted subject of this name stands in for one of this role.

@@ -73,8 +73,8 @@ impl AdapterProcess {
                 }
                 Process::converse(launch(process::own(program, arguments), log, handle))?
             }
-            Program::Others(line) => {
-                Process::converse(launch(process::of_others(line), log, handle))?
+            Program::Others { suite, line } => {
+                Process::converse(launch(process::of_others(suite, line), log, handle))?
             }
             Program::Embedded(ways) => {
                 embedded(ways, setup.mutant.as_deref(), (log, handle.clone()))?

@@ -10,10 +10,10 @@ use std::time::Duration;
 use dispatch_admission::{Config, Lease};
 use dispatch_contract::names;
 use futures::future::pending;
+use tokio::process::Command;
 use tokio::sync::oneshot;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use super::command_line::CommandLine;
 use super::embedded::Ways;
 use super::endpoints;
 use super::error::SubjectError;
@@ -102,7 +102,10 @@ impl Controller {
         let subject = Subject { role: Role::Controller, replica };
         match &setup.program {
             Program::Own(program) => Self::process(setup, program, subject, handle),
-            Program::Others(line) => Self::of_others(setup, line, subject, handle),
+            Program::Others { suite, line } => {
+                let command = process::of_others(suite, line);
+                Self::of_others(setup, command, subject, handle)
+            }
             Program::Embedded(ways) => Self::embedded(setup, ways, subject, handle),
         }
     }
@@ -133,12 +136,11 @@ impl Controller {
     /// Starts a replica of a controller of others, which is told everything in its environment.
     fn of_others(
         setup: &ControllerSetup,
-        line: &CommandLine,
+        mut command: Command,
         subject: Subject,
         handle: &ProcessHandle,
     ) -> Result<Self, SubjectError> {
         let listen = free_address(subject)?;
-        let mut command = process::of_others(line);
         command.env("KUBECONFIG", setup.private.join(ControllerSetup::kubeconfig(subject.replica)));
         command.envs(environment(&config(setup, subject.replica, None), listen));
         let (log, handle) = (log(setup, subject), handle.clone());

@@ -70,7 +70,12 @@ pub enum Program {
     /// A process of this program, which is the suite's own.
     Own(PathBuf),
     /// A process of a program of others.
-    Others(CommandLine),
+    Others {
+        /// The suite's own program, which becomes theirs.
+        suite: PathBuf,
+        /// Theirs.
+        line: CommandLine,
+    },
     /// A part of this process.
     Embedded(Box<Ways>),
 }
@@ -95,8 +100,8 @@ pub(super) fn own(program: &Path, arguments: Vec<OsString>) -> Command {
 }
 
 /// A program of others. It gets the suite's environment but for what would lead it to another cluster.
-pub(super) fn of_others(line: &CommandLine) -> Command {
-    let mut command = guard::single(line.program(), None);
+pub(super) fn of_others(suite: &Path, line: &CommandLine) -> Command {
+    let mut command = guard::others(suite, line.program());
     command.args(line.arguments());
     for name in ["KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"] {
         command.env_remove(name);

@@ -61,7 +61,8 @@ impl Place {
         let program = self.folder.path().join("adapter.sh");
         fs_err::write(&program, format!("#!/bin/sh\n{lines}\n")).unwrap();
         fs_err::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-        let program = Program::Others(program.to_str().unwrap().parse().unwrap());
+        let line = program.to_str().unwrap().parse().unwrap();
+        let program = Program::Others { suite: PROGRAM.into(), line };
         AdapterSetup { program, ..self.adapter() }
     }
 

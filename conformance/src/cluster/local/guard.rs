@@ -59,6 +59,14 @@ pub fn single(program: &Path, etc: Option<&Path>) -> tokio::process::Command {
     command.into()
 }
 
+/// A command that becomes a program of others, started by `suite`, this program or a copy of it, and dies
+/// with this process.
+pub fn others(suite: &Path, program: &Path) -> tokio::process::Command {
+    let mut command = guard_of(suite);
+    command.arg("--").arg(program);
+    command.into()
+}
+
 /// A command that becomes `suite`, this program or a copy of it, and dies with this process.
 pub fn again(suite: &Path) -> tokio::process::Command {
     let mut command = guard_of(suite);
