@@ -1,8 +1,9 @@
 //! The stand-in kubelet: virtual nodes whose pods run, end and linger exactly when a scenario says.
 //!
 //! It owns Node objects of its own, labelled and tainted as virtual, so that nothing is scheduled
-//! to them by chance; it keeps them Ready and their Leases fresh; and it moves the pods that are
-//! bound to them. No container is ever started. It works on every cluster, and everything that it
+//! to them by chance; it keeps them Ready and their Leases fresh; and it moves the pods of one
+//! namespace that are bound to them: what else gets there, since it tolerates everything, is not its
+//! own. No container is ever started. It works on every cluster, and everything that it
 //! does is seen in the history as versions of pods.
 
 mod decide;
@@ -16,7 +17,8 @@ use std::sync::Arc;
 
 use dispatch_contract::Clock;
 use dispatch_kubernetes::request::RequestError;
-use kube::Client;
+use k8s_openapi::api::core::v1::Pod;
+use kube::{Api, Client};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -33,26 +35,33 @@ pub struct Kubelet {
 }
 
 impl Kubelet {
-    /// Makes the nodes, which are Ready when this returns, and starts to run what is bound to them.
+    /// Makes the nodes, which are Ready when this returns, and starts to run what is bound to them of
+    /// a namespace.
     pub async fn start(
         client: Client,
         nodes: NodeSet,
+        namespace: &str,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, RequestError> {
         nodes::create(&client, &nodes, &*clock).await?;
-        let mut kubelet = Self::take_over(&client, &nodes, &clock);
+        let mut kubelet = Self::take_over(&client, &nodes, namespace, &clock);
         kubelet.tasks.spawn(nodes::keep_alive(client, nodes, clock));
         Ok(kubelet)
     }
 
     /// Runs what is bound to nodes whose kubelet is gone. It makes no nodes, and lets those that there
     /// are grow old.
-    pub fn take_over(client: &Client, nodes: &NodeSet, clock: &Arc<dyn Clock>) -> Self {
+    pub fn take_over(
+        client: &Client,
+        nodes: &NodeSet,
+        namespace: &str,
+        clock: &Arc<dyn Clock>,
+    ) -> Self {
         let (policies, wanted) = watch::channel(Policies::default());
-        let tasks = nodes
-            .node_names()
-            .into_iter()
-            .map(|node| pods::serve(client.clone(), node, wanted.clone(), Arc::clone(clock)));
+        let tasks = nodes.node_names().into_iter().map(|node| {
+            let api = Api::<Pod>::namespaced(client.clone(), namespace);
+            pods::serve(api, node, wanted.clone(), Arc::clone(clock))
+        });
         Self { policies, tasks: tasks.collect() }
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use dispatch_contract::Clock;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
-use kube::{Api, Client, ResourceExt};
+use kube::{Api, ResourceExt};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
@@ -23,21 +23,21 @@ const REQUEST_LIMIT: Duration = Duration::from_secs(10);
 /// How long to wait before trying again what failed.
 const RETRY: Duration = Duration::from_millis(100);
 
-/// Runs the pods of a node until the future is dropped.
+/// Runs those of these pods that are bound to a node until the future is dropped.
 pub(super) async fn serve(
-    client: Client,
+    api: Api<Pod>,
     node: String,
     mut wanted: watch::Receiver<Policies>,
     clock: Arc<dyn Clock>,
 ) {
     let (sink, mut seen) = mpsc::unbounded_channel();
     let fields = Some(format!("spec.nodeName={node}"));
-    let watched = follow(Collection::new(Api::<Pod>::all(client.clone()), fields), move |event| {
+    let watched = follow(Collection::new(api.clone(), fields), move |event| {
         // The receiver is gone only when this future is about to be dropped too.
         let _ = sink.send(event);
     });
     let worked = async move {
-        let mut pods = Pods { client, clock, known: HashMap::new() };
+        let mut pods = Pods { api, clock, known: HashMap::new() };
         let mut retry = interval(RETRY);
         retry.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut left = false;
@@ -61,7 +61,7 @@ pub(super) async fn serve(
 
 /// The pods of a node, as last seen, and what was done about that version.
 struct Pods {
-    client: Client,
+    api: Api<Pod>,
     clock: Arc<dyn Clock>,
     known: HashMap<String, Known>,
 }
@@ -101,7 +101,7 @@ impl Pods {
             if action == Action::Leave || *done == Some(action) {
                 continue;
             }
-            match act(&self.client, pod, action, &*self.clock).await {
+            match act(&self.api, pod, action, &*self.clock).await {
                 Ok(()) => *done = Some(action),
                 Err(why) => {
                     tracing::info!(pod = pod.name_any(), ?action, why, "to be tried again");
@@ -114,16 +114,13 @@ impl Pods {
 }
 
 /// Does it, to the pod of this UID only.
-async fn act(client: &Client, pod: &Pod, action: Action, clock: &dyn Clock) -> Result<(), String> {
-    let api = Api::<Pod>::namespaced(client.clone(), &pod.namespace().unwrap_or_default());
+async fn act(api: &Api<Pod>, pod: &Pod, action: Action, clock: &dyn Clock) -> Result<(), String> {
     let name = pod.name_any();
     let request = async {
         match action {
             Action::Leave => Ok(()),
-            Action::Run => patch(&api, &name, status::running(pod, clock.now())).await,
-            Action::End(ending) => {
-                patch(&api, &name, status::ended(pod, ending, clock.now())).await
-            }
+            Action::Run => patch(api, &name, status::running(pod, clock.now())).await,
+            Action::End(ending) => patch(api, &name, status::ended(pod, ending, clock.now())).await,
             Action::Remove => {
                 let params = DeleteParams {
                     grace_period_seconds: Some(0),

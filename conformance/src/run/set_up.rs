@@ -77,7 +77,8 @@ pub(super) async fn set_up<'a>(
     let recorder = Recorder::start(host.recorded_from(), journal, recorded(names)).await?;
     tools.say("queues, runtime, rights and virtual nodes");
     let made = fixture::make(client, names, &scenario.given, (setting.rights, &*tools.clock));
-    let kubelet = Kubelet::start(client.clone(), names.nodes(), Arc::clone(&tools.clock));
+    let (nodes, namespace) = (names.nodes(), names.namespace());
+    let kubelet = Kubelet::start(client.clone(), nodes, &namespace, Arc::clone(&tools.clock));
     let (access, kubelet) = tokio::join!(made, kubelet);
     let prepare = |what| move |source| RunError::Prepare { what, source };
     let access = access.map_err(prepare("its queues, runtime and rights"))?;

@@ -58,7 +58,7 @@ pub async fn sweep(client: &Client, names: &Names) -> Result<Vec<String>, RunErr
     let rights = fixture::shipped(names)?;
     // Its own was gone before its pods were.
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let kubelet = Kubelet::take_over(client, &names.nodes(), &clock);
+    let kubelet = Kubelet::take_over(client, &names.nodes(), &names.namespace(), &clock);
     let torn = teardown::remove_all(client, names, &rights).await;
     let mut left = torn.left;
     left.extend(teardown::all_gone(client, torn.leaving.as_slice()).await);
