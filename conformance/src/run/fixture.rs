@@ -49,8 +49,10 @@ pub(super) async fn make(
 ) -> Result<Access, RequestError> {
     let mut all = objects::all(names, given);
     all.extend([access::ADAPTER, access::CONTROLLER].map(|name| access::account(name, names)));
-    all.extend(rights.iter().flat_map(|rights| rights.objects.iter().cloned()));
+    all.extend(rights.iter().flat_map(Rights::roles).cloned());
     try_join_all(all.into_iter().map(|object| create(client, object))).await?;
+    let bindings = rights.iter().flat_map(Rights::bindings).cloned();
+    try_join_all(bindings.map(|object| rights::bind(client, object))).await?;
     if given.foreign_check {
         apply_status(client, objects::foreign_check_served(names, &seconds(clock.now()))).await?;
     }
