@@ -95,7 +95,8 @@ pub enum ScenarioResult {
     NotJudged {
         /// Why not.
         why: String,
-        /// Whose fault that is, as the exit code that says so.
+        /// Whose fault that is, as the exit code that says so; nobody's, and so the run is incomplete,
+        /// where the cluster does not offer what the scenario needs.
         fault: ExitCode,
     },
 }

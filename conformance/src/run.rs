@@ -35,7 +35,7 @@ use std::sync::Arc;
 pub use case::Case;
 pub use cases::cases;
 pub use error::RunError;
-pub use host::{Claim, Frozen, Host, HostError, Led, Way};
+pub use host::{Claim, Frozen, Host, HostError, Led, Way, unmet};
 pub use interrupt::{Interruption, Interrupts};
 pub use names::Names;
 pub use observer::{Observer, Progress, Silent};

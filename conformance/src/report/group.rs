@@ -37,7 +37,7 @@ pub fn group(run: &RunReport, group: &Group) -> String {
 /// The word of the worst of those that did not pass.
 fn worst(not_passed: &[&ScenarioReport]) -> &'static str {
     let words: BTreeSet<_> = not_passed.iter().map(|report| word(&report.result)).collect();
-    let worst = ["FAIL", "LOST", "OPEN"].into_iter().find(|word| words.contains(word));
+    let worst = ["FAIL", "LOST", "OPEN", "SKIP"].into_iter().find(|word| words.contains(word));
     worst.unwrap_or("PASS")
 }
 

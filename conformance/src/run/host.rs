@@ -12,7 +12,7 @@ use super::Names;
 use crate::cluster::LeadThrough;
 use crate::history::recorder::{Revisions, Source};
 use crate::proxy::{PortService, Upstream};
-use crate::scenario::Component;
+use crate::scenario::{Component, Need, Scenario};
 use crate::subject::Surroundings;
 
 /// A cluster that scenarios are played on. The engine makes namespaces, queues and nodes of its own
@@ -67,6 +67,12 @@ pub trait Host: Send + Sync {
         Revisions::new(self.client(), namespace)
     }
 
+    /// Why the cluster cannot do what a scenario needs; `None` if it can.
+    fn lacks(&self, need: Need) -> Option<&'static str> {
+        let _ = need;
+        None
+    }
+
     /// Whether the whole cluster goes with its scenario, so that nothing need be removed.
     fn is_disposable(&self) -> bool {
         false
@@ -106,6 +112,11 @@ pub trait Host: Send + Sync {
 
     /// Returns when the cluster has ended, with the reason. To be raced with whatever needs it.
     fn ended(&self) -> BoxFuture<'_, HostError>;
+}
+
+/// Why a scenario cannot be played on a cluster; `None` if it can.
+pub fn unmet(host: &dyn Host, scenario: &Scenario) -> Option<&'static str> {
+    scenario.needs.iter().find_map(|need| host.lacks(*need))
 }
 
 /// The way on which a component's requests are led.

@@ -41,6 +41,9 @@ impl OnCluster<'_> {
         let begun = Instant::now();
         let interrupts = self.interrupts.clone();
         let (scenario, host, proxied) = (&item.scenario, self.host, self.proxied);
+        if let Some(why) = run::unmet(host, scenario) {
+            return not_played(item, play, why.to_owned(), ExitCode::Inconclusive);
+        }
         let played = run::play(scenario, host, proxied, &settings, interrupts, &mut tell).await;
         let played = played.map(|(played, _)| played);
         let judged = match &played {
@@ -97,6 +100,14 @@ pub(super) fn ended(
             Ended { report, cases: Vec::new(), leaving: None, over }
         }
     }
+}
+
+/// What becomes of an item that was not played.
+pub(super) fn not_played(item: &Item, play: &Play, why: String, fault: ExitCode) -> Ended {
+    let case = play.case.as_ref().map(|case| case.id.as_str());
+    let mut report = ScenarioReport::begun(&item.scenario, case);
+    report.result = ScenarioResult::NotJudged { why, fault };
+    Ended { report, cases: Vec::new(), leaving: None, over: false }
 }
 
 /// The cases that come of a reference run.

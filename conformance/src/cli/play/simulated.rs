@@ -8,12 +8,12 @@ use tokio::sync::oneshot;
 use tokio::task::LocalSet;
 
 use super::board::Tell;
-use super::one::{ended, judged_now, settings};
+use super::one::{ended, judged_now, not_played, settings};
 use super::{Ended, Item, Play, Player};
 use crate::cluster::simulated::Simulated;
 use crate::exit_code::ExitCode;
 use crate::history::History;
-use crate::report::{self, ScenarioReport, ScenarioResult};
+use crate::report::{self, ScenarioResult};
 use crate::run::{self, Interrupts, Played, Proxied, RunError};
 
 /// Plays in simulated time.
@@ -47,7 +47,7 @@ impl Player for InSimulation<'_> {
                 },
                 Err(error) => format!("no thread can be started: {error}"),
             };
-            not_played(item, play, why)
+            not_played(item, play, why, ExitCode::SuiteFault)
         })
     }
 }
@@ -57,7 +57,14 @@ fn simulate(item: &Item, play: &Play, seed: u64, interrupts: Interrupts, mut tel
     let begun = Instant::now();
     let runtime = match Builder::new_current_thread().enable_time().start_paused(true).build() {
         Ok(runtime) => runtime,
-        Err(error) => return not_played(item, play, format!("no runtime can be made: {error}")),
+        Err(error) => {
+            return not_played(
+                item,
+                play,
+                format!("no runtime can be made: {error}"),
+                ExitCode::SuiteFault,
+            );
+        }
     };
     let played =
         LocalSet::new().block_on(&runtime, play_one(item, play, seed, interrupts, &mut tell));
@@ -91,11 +98,4 @@ async fn play_one(
     // The names are the same wherever the seed is, since the cluster is nobody else's.
     let settings = settings(item, play, (&format!("seed{seed:x}"), 1), 1);
     run::play(&item.scenario, &host, &proxied, &settings, interrupts, tell).await
-}
-
-fn not_played(item: &Item, play: &Play, why: String) -> Ended {
-    let case = play.case.as_ref().map(|case| case.id.as_str());
-    let mut report = ScenarioReport::begun(&item.scenario, case);
-    report.result = ScenarioResult::NotJudged { why, fault: ExitCode::SuiteFault };
-    Ended { report, cases: Vec::new(), leaving: None, over: false }
 }
