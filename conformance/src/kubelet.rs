@@ -43,9 +43,9 @@ impl Kubelet {
         namespace: &str,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, RequestError> {
-        nodes::create(&client, &nodes, &*clock).await?;
+        let uids = nodes::create(&client, &nodes, &*clock).await?;
         let mut kubelet = Self::take_over(&client, &nodes, namespace, &clock);
-        kubelet.tasks.spawn(nodes::keep_alive(client, nodes, clock));
+        kubelet.tasks.spawn(nodes::keep_alive(client, nodes, uids, clock));
         Ok(kubelet)
     }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde_json::{Value, json};
 
 /// Label of every virtual node; the value names the scenario's own set.
@@ -100,11 +101,19 @@ impl NodeSet {
     }
 }
 
-/// The server-side apply that makes or renews a node's Lease.
-pub(super) fn lease(node: &str, now: Timestamp) -> Value {
+/// The server-side apply that makes or renews the Lease of the node of this UID, which owns it as with
+/// a kubelet: one that is renewed while its node is removed goes too.
+pub(super) fn lease(node: &str, uid: &str, now: Timestamp) -> Value {
     let mut lease = Lease::default();
     lease.metadata.name = Some(node.to_owned());
     lease.metadata.namespace = Some(LEASES.to_owned());
+    lease.metadata.owner_references = Some(vec![OwnerReference {
+        api_version: "v1".to_owned(),
+        kind: "Node".to_owned(),
+        name: node.to_owned(),
+        uid: uid.to_owned(),
+        ..OwnerReference::default()
+    }]);
     let spec = lease.spec.get_or_insert_default();
     spec.holder_identity = Some(node.to_owned());
     spec.lease_duration_seconds = Some(LEASE_DURATION_S);
@@ -135,8 +144,9 @@ mod tests {
 
     #[test]
     fn a_lease_says_who_renewed_it_and_when() {
-        let lease = lease("n", Timestamp::UNIX_EPOCH);
+        let lease = lease("n", "u", Timestamp::UNIX_EPOCH);
         assert_eq!(lease["kind"], "Lease");
+        assert_eq!(lease["metadata"]["ownerReferences"][0]["uid"], "u");
         assert_eq!(lease["spec"]["holderIdentity"], "n");
         assert_eq!(lease["spec"]["renewTime"], "1970-01-01T00:00:00.000000Z");
     }
