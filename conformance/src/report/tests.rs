@@ -133,6 +133,18 @@ fn what_failed_says_how_it_is_played_again(
 }
 
 #[test]
+fn what_a_cluster_does_not_offer_is_not_played_and_leaves_the_run_incomplete() {
+    let why = "it restarts Kueue".to_owned();
+    let skipped = ScenarioResult::NotJudged { why, fault: ExitCode::Inconclusive };
+    let skipped = ScenarioReport { history: None, took: Duration::ZERO, ..report("c/d", skipped) };
+    let mut run = run(vec![report("a/b", judged(Overall::Pass)), skipped]);
+    run.no_claim = vec!["1 of 2 scenarios need what this cluster does not offer".to_owned()];
+    let lines: String = run.scenarios.iter().map(|report| scenario(&run, report)).collect();
+    assert_snapshot!(format!("{lines}{}", summary(&run)));
+    assert_eq!(run.exit_code(), ExitCode::Inconclusive);
+}
+
+#[test]
 fn a_run_in_junit() {
     assert_snapshot!(junit(&whole()).unwrap());
 }
