@@ -2,6 +2,8 @@
 
 mod check;
 mod cluster;
+mod context;
+mod doctor;
 mod list;
 mod mutants;
 mod parity;
@@ -36,6 +38,8 @@ enum Command {
     Run(run::Arguments),
     /// Remove what killed runs have left on a cluster that stays.
     Sweep(sweep::Arguments),
+    /// Say what is on a cluster that others run, and whether a run could start there. Changes nothing.
+    Doctor(doctor::Arguments),
     /// List the scenarios.
     List(list::List),
     /// Say what a rule or a scenario is.
@@ -63,6 +67,7 @@ pub fn main() -> Ended {
         Command::Cluster(arguments) => in_runtime(cluster::run(arguments)).into(),
         Command::Run(arguments) => in_runtime(run::run(arguments)).into(),
         Command::Sweep(arguments) => in_runtime(sweep::run(arguments)).into(),
+        Command::Doctor(arguments) => in_runtime(doctor::run(arguments)).into(),
         Command::List(arguments) => list::list(&arguments).into(),
         Command::Explain(arguments) => list::explain(&arguments).into(),
         Command::Mutants(arguments) => in_runtime(mutants::run(arguments)).into(),

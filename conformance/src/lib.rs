@@ -14,6 +14,8 @@ pub mod proxy;
 pub mod report;
 pub mod rules;
 pub mod run;
+mod run_id;
 pub mod scenario;
 pub mod shard;
+mod shell;
 pub mod subject;

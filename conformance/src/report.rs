@@ -6,6 +6,7 @@
 
 mod console;
 mod describe;
+mod doctor;
 mod group;
 mod judged;
 mod junit;
@@ -22,6 +23,7 @@ use std::time::Duration;
 pub use console::{
     Header, explain_rule, explain_scenario, header, list, of_shard, scenario, summary,
 };
+pub use doctor::{Doctor, doctor};
 pub use group::{Group, group};
 pub use judged::{Failure, Judged, judge};
 pub use junit::junit;

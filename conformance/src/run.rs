@@ -9,6 +9,7 @@ mod api;
 mod case;
 mod cases;
 mod error;
+mod existing;
 mod explain;
 mod fixture;
 mod host;
@@ -40,7 +41,7 @@ pub use interrupt::{Interruption, Interrupts};
 pub use names::Names;
 pub use observer::{Observer, Progress, Silent};
 pub use proxied::Proxied;
-pub use sweep::{remains, sweep};
+pub use sweep::{remains, sweep, would_make};
 pub use teardown::{Leaving, all_gone};
 
 use record::Record;

@@ -63,7 +63,8 @@ pub(super) async fn run(arguments: Arguments) -> ExitCode {
         Ok(interrupts) => interrupts,
         Err(code) => return code,
     };
-    let ground = match Ground::bring_up(&asked.place, &asked.scenarios, &interrupts).await {
+    let (place, scenarios) = (&asked.place, &asked.scenarios);
+    let ground = match Ground::bring_up(place, &asked.run, scenarios, &interrupts).await {
         Ok(ground) => ground,
         Err(code) => return code,
     };

@@ -92,7 +92,8 @@ pub(super) async fn run(arguments: Arguments) -> ExitCode {
         Err(code) => return code,
     };
     let begun = Instant::now();
-    let ground = match Ground::bring_up(&asked.place, &asked.scenarios, &interrupts).await {
+    let (place, scenarios) = (&asked.place, &asked.scenarios);
+    let ground = match Ground::bring_up(place, &asked.run, scenarios, &interrupts).await {
         Ok(ground) => ground,
         Err(code) => return code,
     };
@@ -242,7 +243,7 @@ fn report_of(asked: &Asked, ground: &Ground) -> RunReport {
         shard: asked.shard,
         subjects: asked.subjects.names(),
         options: asked.options.clone(),
-        no_claim: asked.no_claim.clone(),
+        no_claim: [asked.no_claim.clone(), ground.no_claim(&asked.scenarios)].concat(),
         scenarios: Vec::new(),
         not_played: 0,
         took: Duration::ZERO,

@@ -1,12 +1,15 @@
 //! `sweep`: removes what killed runs have left on a cluster that stays.
 
-use clap::Args;
+use std::collections::BTreeSet;
+
+use clap::{Args, ValueEnum};
 use futures::future::join_all;
 use kube::Client;
 
-use super::cluster::Cluster;
+use super::context::Context;
 use super::terminal::{Lines, chain, complain, print, say};
 use crate::cluster::ClusterError;
+use crate::cluster::existing;
 use crate::cluster::kind;
 use crate::cluster::local::{self, Claims, DEFAULT_NAME, Options};
 use crate::exit_code::ExitCode;
@@ -17,9 +20,30 @@ pub(super) struct Arguments {
     /// What kind of cluster it is.
     #[arg(long, value_enum)]
     cluster: Cluster,
-    /// The cluster's name.
+    /// Of `local` and `kind`: the cluster's name.
     #[arg(long, default_value = DEFAULT_NAME)]
     name: String,
+    #[command(flatten)]
+    context: Context,
+}
+
+/// The clusters that stay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Cluster {
+    /// A real control plane of this machine, as processes.
+    Local,
+    /// A cluster of kind.
+    Kind,
+    /// A cluster that others run.
+    Existing,
+}
+
+/// What says whether a run is under way.
+enum Signs {
+    /// Each scenario holds the lock of a file.
+    Locks(Claims),
+    /// Each run has a Lease.
+    Leases,
 }
 
 /// Runs the command.
@@ -27,8 +51,9 @@ pub(super) async fn run(arguments: Arguments) -> ExitCode {
     let reached = match arguments.cluster {
         Cluster::Local => reach(&arguments.name).await,
         Cluster::Kind => reach_kind(&arguments.name).await,
+        Cluster::Existing => reach_existing(&arguments.context).await,
     };
-    let (client, claims) = match reached {
+    let (client, signs) = match reached {
         Ok(reached) => reached,
         Err(error) => {
             let code = error.exit_code();
@@ -36,51 +61,110 @@ pub(super) async fn run(arguments: Arguments) -> ExitCode {
             return code;
         }
     };
-    let all = match run::remains(&client).await {
+    match remove(&client, &signs).await {
+        Some(Swept::Nothing) => {
+            say("nothing is left of a run that is over");
+            ExitCode::Conformant
+        }
+        Some(Swept::All) => ExitCode::Conformant,
+        Some(Swept::NotAll) | None => ExitCode::Environment,
+    }
+}
+
+/// Removes what killed runs have left on a cluster that others run, before another one begins. What
+/// stays disturbs nobody, and is said.
+pub(super) async fn before_a_run(client: &Client) {
+    let _ = remove(client, &Signs::Leases).await;
+}
+
+/// How much of what was left was removed.
+enum Swept {
+    /// Nothing was left.
+    Nothing,
+    /// All of it.
+    All,
+    /// Something is left still.
+    NotAll,
+}
+
+/// Removes what is left of scenarios that nobody plays; `None` if that cannot be told, which is said.
+async fn remove(client: &Client, signs: &Signs) -> Option<Swept> {
+    let all = match run::remains(client).await {
         Ok(all) => all,
         Err(error) => {
             say(&format!("error: {}", chain(&error)));
-            return ExitCode::Environment;
+            return None;
         }
     };
-    let mut dead = Vec::new();
-    for names in all {
-        match claims.is_held(names.suffix()) {
-            Ok(true) => say(&format!("left alone: {} is being played", names.suffix())),
-            Ok(false) => dead.push(names),
-            Err(error) => {
-                complain(error);
-                return ExitCode::Environment;
-            }
+    let (dead, alive) = match divided(client, signs, all).await {
+        Ok(divided) => divided,
+        Err(error) => {
+            complain(error);
+            return None;
         }
+    };
+    for names in alive {
+        say(&format!("left alone: {} is being played", names.suffix()));
     }
     if dead.is_empty() {
-        say("nothing is left of a run that is over");
-        return ExitCode::Conformant;
+        return Some(Swept::Nothing);
     }
     say(&format!("removing what is left of {}", count(dead.len())));
-    let swept = join_all(dead.iter().map(|names| sweep(&client, &claims, names))).await;
-    if swept.into_iter().all(|whole| whole) { ExitCode::Conformant } else { ExitCode::Environment }
+    let swept = join_all(dead.iter().map(|names| sweep(client, signs, names))).await;
+    let whole = swept.into_iter().all(|whole| whole);
+    Some(if whole { Swept::All } else { Swept::NotAll })
 }
 
-async fn reach(name: &str) -> Result<(Client, Claims), ClusterError> {
+/// Those that nobody plays, and the others.
+async fn divided(
+    client: &Client,
+    signs: &Signs,
+    all: Vec<Names>,
+) -> Result<(Vec<Names>, Vec<Names>), ClusterError> {
+    match signs {
+        Signs::Leases => {
+            let runs: BTreeSet<_> = all.iter().map(|names| names.run().to_owned()).collect();
+            let over = existing::over(client, &runs).await?;
+            Ok(all.into_iter().partition(|names| over.contains(names.run())))
+        }
+        Signs::Locks(claims) => {
+            let (mut dead, mut alive) = (Vec::new(), Vec::new());
+            for names in all {
+                let to = if claims.is_held(names.suffix())? { &mut alive } else { &mut dead };
+                to.push(names);
+            }
+            Ok((dead, alive))
+        }
+    }
+}
+
+async fn reach(name: &str) -> Result<(Client, Signs), ClusterError> {
     let options = Options::new(name)?;
     let client = local::client(&options, &Lines).await?;
-    Ok((client, Claims::on(&options.places, name)?))
+    Ok((client, Signs::Locks(Claims::on(&options.places, name)?)))
 }
 
-async fn reach_kind(name: &str) -> Result<(Client, Claims), ClusterError> {
-    kind::reach(&kind::Options::new(name)?, &Lines).await
+async fn reach_kind(name: &str) -> Result<(Client, Signs), ClusterError> {
+    let (client, claims) = kind::reach(&kind::Options::new(name)?, &Lines).await?;
+    Ok((client, Signs::Locks(claims)))
+}
+
+/// Only where a run could start: there the marker is, and the rights are.
+async fn reach_existing(context: &Context) -> Result<(Client, Signs), ClusterError> {
+    let fit = existing::Fit::look(existing::reach(&context.options()).await?).await?;
+    Ok((fit.client(), Signs::Leases))
 }
 
 /// Removes what is left of one scenario, and says so; whether all of it went.
-async fn sweep(client: &Client, claims: &Claims, names: &Names) -> bool {
+async fn sweep(client: &Client, signs: &Signs, names: &Names) -> bool {
     let left = run::sweep(client, names).await.unwrap_or_else(|error| vec![chain(&error)]);
     for left in &left {
         say(&format!("left behind: {left}"));
     }
     if left.is_empty() {
-        claims.forget(names.suffix());
+        if let Signs::Locks(claims) = signs {
+            claims.forget(names.suffix());
+        }
         print(&format!("removed {}", names.suffix()));
     }
     left.is_empty()

@@ -1,5 +1,7 @@
 //! What can go wrong with a cluster, for people: what, where, and what to do about it.
 
+use super::existing::Finding;
+use super::existing::marker::NAMESPACE;
 use crate::exit_code::ExitCode;
 use miette::Diagnostic;
 use serde::{Deserialize, Serialize};
@@ -337,10 +339,107 @@ pub enum ClusterError {
         /// The last lines of it.
         tail: String,
     },
+    /// A kubeconfig cannot be read or understood.
+    #[error(
+        "{} cannot be used: {detail}",
+        path.as_ref().map_or_else(
+            || "the kubeconfig of KUBECONFIG, or ~/.kube/config,".to_owned(),
+            |path| format!("the kubeconfig {}", path.display())
+        )
+    )]
+    #[diagnostic(
+        code(cluster::kubeconfig),
+        help("name one with --kubeconfig; `kubectl --kubeconfig FILE get namespaces` tries it")
+    )]
+    Kubeconfig {
+        /// The file, where one was named.
+        path: Option<PathBuf>,
+        /// Why not.
+        detail: String,
+    },
+    /// A kubeconfig has several contexts, and none was named.
+    #[error("no context is named, and the kubeconfig has {}", listed(contexts))]
+    #[diagnostic(
+        code(cluster::context_not_named),
+        help("name the cluster that is meant with --context; the current context is never taken")
+    )]
+    ContextNotNamed {
+        /// Those that there are.
+        contexts: Vec<String>,
+    },
+    /// A kubeconfig does not have the context that was named.
+    #[error("there is no context {name:?}: the kubeconfig has {}", listed(contexts))]
+    #[diagnostic(code(cluster::no_context), help("name one of them with --context"))]
+    NoContext {
+        /// The one that was named.
+        name: String,
+        /// Those that there are.
+        contexts: Vec<String>,
+    },
+    /// Adapter and controller cannot reach the API server as a context does.
+    #[error("the context {context:?} cannot be used: {detail}")]
+    #[diagnostic(
+        code(cluster::kubeconfig_unsupported),
+        help(
+            "adapter and controller reach the API server through a proxy that knows its URL and              its certificate authority alone: use a context with a `certificate-authority` that              needs nothing else"
+        )
+    )]
+    KubeconfigUnsupported {
+        /// The context.
+        context: String,
+        /// What is not supported.
+        detail: String,
+    },
+    /// A cluster that others run too does not do, or nobody has said that it may be used.
+    #[error("no run can start on the cluster of the context {context:?}\n{}", lines(refusals))]
+    #[diagnostic(
+        code(cluster::refused),
+        help("`dispatch-conformance doctor` with the same --kubeconfig and --context says it all")
+    )]
+    Refused {
+        /// The context.
+        context: String,
+        /// Why not.
+        refusals: Vec<Finding>,
+    },
+    /// Others take the run for dead.
+    #[error("the run's Lease {NAMESPACE}/{run} is lost: {why}")]
+    #[diagnostic(
+        code(cluster::lease_lost),
+        help(
+            "others may remove what the run has made; look at the connection to the API server,              and run again"
+        )
+    )]
+    LeaseLost {
+        /// The run's id.
+        run: String,
+        /// Why.
+        why: String,
+    },
+    /// The cluster is run by others, who restart and configure it.
+    #[error("on a cluster that others run, {what}")]
+    #[diagnostic(code(cluster::not_ours), help("use --cluster local or --cluster kind"))]
+    NotOurs {
+        /// What cannot be done.
+        what: String,
+    },
     /// The start was given up because whoever asked for it is gone.
     #[error("the start was interrupted")]
     #[diagnostic(code(cluster::interrupted))]
     Interrupted,
+}
+
+/// Names in quotes, for people.
+fn listed(names: &[String]) -> String {
+    match names {
+        [] => "no context".to_owned(),
+        some => some.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", "),
+    }
+}
+
+/// Findings, one after the other.
+fn lines(findings: &[Finding]) -> String {
+    findings.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
 impl ClusterError {
@@ -368,7 +467,9 @@ impl ClusterError {
     /// How a command ends that meets this error.
     pub fn exit_code(&self) -> ExitCode {
         match self {
-            Self::BadName { .. } => ExitCode::Usage,
+            Self::BadName { .. } | Self::ContextNotNamed { .. } | Self::NoContext { .. } => {
+                ExitCode::Usage
+            }
             Self::Interrupted => ExitCode::Interrupted,
             _ => ExitCode::Environment,
         }

@@ -1,6 +1,5 @@
 //! What a person sees.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -14,6 +13,7 @@ use crate::history::SubjectNames;
 use crate::rules::{JUDGES, Overall};
 use crate::scenario::Scenario;
 use crate::shard::Shard;
+use crate::shell::quoted;
 
 /// How many of a scenario's failures are shown with their timelines; the others have one line.
 const SHOWN: usize = 3;
@@ -121,15 +121,6 @@ fn again(run: &RunReport, report: &ScenarioReport) -> String {
     let id = report.full_id();
     words.push(&id);
     words.into_iter().map(quoted).collect::<Vec<_>>().join(" ")
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &str) -> Cow<'_, str> {
-    let is_safe = |it: char| it.is_alphanumeric() || "-_./=:,@%+".contains(it);
-    if !word.is_empty() && word.chars().all(is_safe) {
-        return word.into();
-    }
-    format!("'{}'", word.replace('\'', r"'\''")).into()
 }
 
 fn show_failure(out: &mut String, failure: &Failure, with_timeline: bool) {

@@ -3,11 +3,10 @@
 //! Names that a cluster has only once end in the run's id and the scenario's number in the run, so
 //! that many scenarios, of many runs, can be on one cluster.
 
-use ulid::Ulid;
-
 use std::collections::BTreeMap;
 
 use crate::kubelet::NodeSet;
+use crate::run_id::is_run_id;
 use crate::scenario::Priority;
 
 /// The names of a scenario's jobs in the cluster, by what the scenario calls them.
@@ -33,8 +32,18 @@ impl Names {
             let names = Self::new(run, number);
             // As they are written, and in no other way.
             let same = names.suffix == format!("{run}-{}", pair[1]);
-            (is_run(run) && same).then_some(names)
+            (is_run_id(run) && same).then_some(names)
         })
+    }
+
+    /// The names as documentation has them, with what differs in angle brackets.
+    pub fn pattern() -> Self {
+        Self { suffix: "<run>-<n>".to_owned() }
+    }
+
+    /// The run's id.
+    pub fn run(&self) -> &str {
+        self.suffix.rsplit_once('-').map_or(&self.suffix, |(run, _)| run)
     }
 
     /// The run's id and the scenario's number.
@@ -111,11 +120,6 @@ impl Names {
     pub fn lease(&self) -> &'static str {
         dispatch_contract::names::LEASE
     }
-}
-
-/// Whether this is the id of a run: a ULID in lower case.
-fn is_run(text: &str) -> bool {
-    Ulid::from_string(text).is_ok_and(|id| id.to_string().to_ascii_lowercase() == text)
 }
 
 #[cfg(test)]

@@ -8,15 +8,14 @@ use dispatch_contract::{Clock, SystemClock};
 use kube::{Client, ResourceExt};
 
 use super::api::{Named, list};
-use super::fixture::{self, PrivateFolder, Rights};
+use super::fixture::{self, PrivateFolder};
 use super::{Names, RunError, teardown};
 use crate::kubelet::Kubelet;
 
 /// Every scenario of which something is on the cluster that only a cluster has once, whether it is
 /// being played or not.
 pub async fn remains(client: &Client) -> Result<Vec<Names>, RunError> {
-    let pattern = Names::new("", 0);
-    let mut kinds: Vec<_> = made(&pattern, &fixture::shipped(&pattern)?)
+    let mut kinds: Vec<_> = made_by(&Names::pattern())?
         .into_iter()
         .map(|named| (named.api_version, named.kind))
         .collect();
@@ -38,18 +37,26 @@ pub async fn remains(client: &Client) -> Result<Vec<Names>, RunError> {
 /// The scenario that gives this name to an object of this kind.
 fn whose(kind: &str, name: &str) -> Result<Option<Names>, RunError> {
     let Some(names) = Names::read_from(name) else { return Ok(None) };
-    let rights = fixture::shipped(&names)?;
-    let its = made(&names, &rights).iter().any(|named| named.kind == kind && named.name == name);
+    let its = made_by(&names)?.iter().any(|named| named.kind == kind && named.name == name);
     Ok(its.then_some(names))
 }
 
+/// What a scenario makes that is in no namespace: kind and name, with what differs in angle brackets.
+/// Whatever else it makes is in its namespace, but for the Leases of its nodes.
+pub fn would_make() -> Result<Vec<(&'static str, String)>, RunError> {
+    let mut all = made_by(&Names::pattern())?;
+    all.sort_by(|one, other| (one.kind, &one.name).cmp(&(other.kind, &other.name)));
+    Ok(all.into_iter().map(|named| (named.kind, named.name)).collect())
+}
+
 /// Everything of a scenario that is in no namespace.
-fn made(names: &Names, rights: &[Rights]) -> Vec<Named> {
+fn made_by(names: &Names) -> Result<Vec<Named>, RunError> {
+    let rights = fixture::shipped(names)?;
     let mut all = vec![Named::cluster("v1", "Namespace", names.namespace())];
     let nodes = names.nodes().node_names().into_iter();
     all.extend(nodes.map(|name| Named::cluster("v1", "Node", name)));
-    all.extend(teardown::in_order(names, rights).into_iter().flatten());
-    all
+    all.extend(teardown::in_order(names, &rights).into_iter().flatten());
+    Ok(all)
 }
 
 /// Removes all that is left of a scenario that nobody plays any more; gives what could not be
@@ -80,7 +87,7 @@ mod tests {
     #[test]
     fn everything_that_a_scenario_makes_in_no_namespace_is_known_as_its_own() {
         let names = Names::new(RUN, 12);
-        let all = made(&names, &fixture::shipped(&names).unwrap());
+        let all = made_by(&names).unwrap();
         for kind in ["Namespace", "Node", "ClusterQueue", "AdmissionCheck", "ClusterRoleBinding"] {
             assert!(all.iter().any(|named| named.kind == kind), "{kind}");
         }

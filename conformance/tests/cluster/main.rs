@@ -1,12 +1,13 @@
 //! The `cluster` commands, as a person or a CI job meets them.
 //!
-//! The tests in `killed`, `life`, `lead`, `proxy` and `sweep` start real control planes: they need a
+//! The tests in `existing`, `killed`, `life`, `lead`, `proxy` and `sweep` start real control planes: they need a
 //! Go toolchain (or a warm cache) and some seconds each, so they are ignored unless asked for with
 //! `--ignored`.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod errors;
+mod existing;
 mod guard;
 mod killed;
 mod lead;

@@ -15,23 +15,26 @@ use std::time::Instant;
 
 const SCENARIO: &str = "readmission/preemption-mid-execution";
 
+/// The cluster that both tests start.
+const SHARED: [&str; 2] = ["--cluster=local", "--name=shared"];
+
 /// A command whose temporary files are the test's own.
-fn command(home: &Home, arguments: &[&str]) -> Command {
+pub(super) fn command(home: &Home, arguments: &[&str]) -> Command {
     let mut command = home.command(arguments);
     command.env("TMPDIR", home.path().join("tmp"));
     command
 }
 
-/// Plays a scenario, and returns when its job runs for the first time.
-fn play_until_the_job_runs(home: &Home, results: &str) -> Child {
+/// Plays a scenario on this cluster, and returns when its job runs for the first time.
+pub(super) fn play_until_the_job_runs(home: &Home, results: &str, on: &[&str]) -> Child {
     let results = home.path().join(results);
     let folder = results.display().to_string();
-    let run = ["run", "--cluster=local", "--name=shared", "--report", &folder, SCENARIO];
-    let mut run = command(home, &run);
-    let mut run = run.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let history = results.join(SCENARIO).join("history.ndjson");
+    let mut run = command(home, &["run", "--report", &folder, SCENARIO]);
+    let mut run = run.args(on).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let once = results.join(SCENARIO).join("history.ndjson");
+    let repeated = results.join("0001").join(SCENARIO).join("history.ndjson");
     let begun = Instant::now();
-    while !text(&history).contains("\"phase\":\"Running\"") {
+    while ![&once, &repeated].iter().any(|it| text(it).contains("\"phase\":\"Running\"")) {
         assert_eq!(run.try_wait().unwrap(), None, "it has ended");
         assert!(begun.elapsed() < PATIENCE, "its job never ran");
         std::thread::yield_now();
@@ -55,10 +58,10 @@ async fn what_a_killed_run_has_left_is_swept_and_a_live_run_is_not_touched() {
     let bystander = "dispatch-team-1";
     make_namespace(&client, bystander).await;
 
-    let mut killed = play_until_the_job_runs(&home, "killed");
+    let mut killed = play_until_the_job_runs(&home, "killed", &SHARED);
     killed.kill().unwrap();
     killed.wait().unwrap();
-    let mut live = play_until_the_job_runs(&home, "live");
+    let mut live = play_until_the_job_runs(&home, "live", &SHARED);
     // So that it neither ends nor removes anything meanwhile.
     send(live.id(), Signal::SIGSTOP);
     assert_eq!((namespaces(&client).await.len(), left_in(&tmp)), (3, 2));
@@ -92,7 +95,7 @@ fn left_in(folder: &Path) -> usize {
     fs::read_dir(folder).unwrap().count()
 }
 
-async fn make_namespace(client: &Client, name: &str) {
+pub(super) async fn make_namespace(client: &Client, name: &str) {
     let mut namespace = Namespace::default();
     namespace.metadata.name = Some(name.to_owned());
     Api::all(client.clone()).create(&PostParams::default(), &namespace).await.unwrap();
@@ -110,7 +113,7 @@ async fn is_running_in(client: &Client, namespaces: &[String]) -> bool {
 }
 
 /// Those whose names begin as the suite's do.
-async fn namespaces(client: &Client) -> Vec<String> {
+pub(super) async fn namespaces(client: &Client) -> Vec<String> {
     let all = Api::<Namespace>::all(client.clone()).list(&ListParams::default()).await.unwrap();
     let names = all.items.into_iter().filter_map(|namespace| namespace.metadata.name);
     names.filter(|name| name.starts_with("dispatch-")).collect()

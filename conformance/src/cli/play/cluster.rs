@@ -9,10 +9,12 @@ use clap::{Args, ValueEnum};
 use super::one::OnCluster;
 use super::simulated::InSimulation;
 use super::{Player, at_once};
+use crate::cli::context::Context;
+use crate::cli::sweep;
 use crate::cli::terminal::{Lines, chain, complain, say, settle, transient};
 use crate::cluster::local::{DEFAULT_NAME, Options, Ownership, Running, take_up_or_start};
 use crate::cluster::simulated::{DEFAULT_SEED, Simulated};
-use crate::cluster::{ClusterError, kind};
+use crate::cluster::{ClusterError, existing, kind};
 use crate::exit_code::ExitCode;
 use crate::run::{self, Host, Interruption, Interrupts, Leaving, Proxied};
 use crate::scenario::Scenario;
@@ -26,6 +28,8 @@ enum Cluster {
     Local,
     /// A cluster of kind, with the three as pods in it.
     Kind,
+    /// A cluster that others run, where an object that says so was put by hand; see `doctor`.
+    Existing,
 }
 
 /// Where to play, as it is asked for on the command line.
@@ -42,6 +46,8 @@ pub(in crate::cli) struct Where {
     /// and deleted afterwards.
     #[arg(long)]
     reuse: bool,
+    #[command(flatten)]
+    context: Context,
     /// Of `simulated`: what everything that is left to chance comes of. The same seed gives the same
     /// histories.
     #[arg(long, default_value_t = DEFAULT_SEED, value_name = "N")]
@@ -52,7 +58,9 @@ impl Where {
     /// Refuses an option where no seed decides what happens.
     pub(in crate::cli) fn refuse_without_seed(&self, option: &str) -> Result<(), ExitCode> {
         let why = match self.cluster {
-            Cluster::Local | Cluster::Kind => "on a real cluster no seed decides what happens",
+            Cluster::Local | Cluster::Kind | Cluster::Existing => {
+                "on a real cluster no seed decides what happens"
+            }
             Cluster::Simulated if !dispatch_determinism::AVAILABLE => {
                 "elsewhere than on Linux the order of hash maps is not of the seed"
             }
@@ -81,6 +89,9 @@ impl Where {
         if (reused || self.cluster == Cluster::Local) && self.name != DEFAULT_NAME {
             options.extend(["--name".to_owned(), self.name.clone()]);
         }
+        if self.cluster == Cluster::Existing {
+            options.extend(self.context.words());
+        }
         options
     }
 
@@ -88,7 +99,7 @@ impl Where {
     pub(in crate::cli) fn at_once(&self, asked: Option<u8>) -> usize {
         match self.cluster {
             Cluster::Simulated => asked.map_or_else(cores, usize::from),
-            Cluster::Local | Cluster::Kind => at_once(asked),
+            Cluster::Local | Cluster::Kind | Cluster::Existing => at_once(asked),
         }
     }
 }
@@ -112,6 +123,8 @@ pub(in crate::cli) enum Real {
     Local(Box<Running>),
     /// Of kind.
     Kind(Box<kind::Running>),
+    /// One that others run.
+    Existing(Box<existing::Running>),
 }
 
 impl Real {
@@ -119,6 +132,7 @@ impl Real {
         match self {
             Self::Local(cluster) => &**cluster,
             Self::Kind(cluster) => &**cluster,
+            Self::Existing(cluster) => &**cluster,
         }
     }
 
@@ -127,33 +141,39 @@ impl Real {
         match self {
             Self::Local(cluster) => cluster.ownership() == Ownership::TakenUp,
             Self::Kind(cluster) => cluster.stay() == kind::Stay::Kept,
+            Self::Existing(_) => true,
         }
     }
 
-    /// Ends it if it is the run's own.
+    /// Ends it if it is the run's own; else what the run has there.
     async fn shut_down(self) {
-        match self {
-            Self::Local(cluster) => cluster.shut_down().await,
-            Self::Kind(cluster) => {
-                if let Err(error) = cluster.shut_down().await {
-                    complain(error);
-                }
+        let ended = match self {
+            Self::Local(cluster) => {
+                cluster.shut_down().await;
+                Ok(())
             }
+            Self::Kind(cluster) => cluster.shut_down().await,
+            Self::Existing(cluster) => cluster.end().await,
+        };
+        if let Err(error) = ended {
+            complain(error);
         }
     }
 }
 
 impl Ground {
-    /// Brings it up for these scenarios. Where that cannot be, what was there is left as it was.
+    /// Brings it up for these scenarios of the run of this id. Where that cannot be, what was there is
+    /// left as it was.
     pub(in crate::cli) async fn bring_up(
         asked: &Where,
+        run: &str,
         scenarios: &[Arc<Scenario>],
         interrupts: &Interrupts,
     ) -> Result<Self, ExitCode> {
         match asked.cluster {
             Cluster::Simulated => Ok(Self::Simulated(asked.seed)),
-            Cluster::Local | Cluster::Kind => {
-                let cluster = bring_up(asked, interrupts.clone()).await?;
+            Cluster::Local | Cluster::Kind | Cluster::Existing => {
+                let cluster = bring_up(asked, run, interrupts.clone()).await?;
                 let led = lead(cluster, scenarios, interrupts).await?;
                 Ok(Self::Real(Box::new(led)))
             }
@@ -166,6 +186,25 @@ impl Ground {
             Self::Simulated(_) => "simulated",
             Self::Real(real) => real.0.host().kind(),
         }
+    }
+
+    /// Why a run of these scenarios on it is no claim to conformance.
+    pub(in crate::cli) fn no_claim(&self, scenarios: &[Arc<Scenario>]) -> Vec<String> {
+        let Self::Real(real) = self else { return Vec::new() };
+        let host = real.0.host();
+        let unmet = scenarios.iter().filter(|it| run::unmet(host, it).is_some()).count();
+        let unmet = (unmet > 0).then(|| {
+            let of = scenarios.len();
+            format!("{unmet} of {of} scenarios need what this cluster does not offer")
+        });
+        let warnings = match &real.0 {
+            Real::Existing(cluster) => cluster.warnings(),
+            Real::Local(_) | Real::Kind(_) => &[],
+        };
+        let untold = (!warnings.is_empty()).then(|| {
+            "not all that is installed on the cluster could be told, see `doctor`".to_owned()
+        });
+        unmet.into_iter().chain(untold).collect()
     }
 
     /// The version of each component, by its name.
@@ -215,7 +254,7 @@ impl Ground {
 }
 
 /// Takes up the cluster that is asked for, or starts one.
-async fn bring_up(asked: &Where, mut interrupts: Interrupts) -> Result<Real, ExitCode> {
+async fn bring_up(asked: &Where, run: &str, mut interrupts: Interrupts) -> Result<Real, ExitCode> {
     let started = async {
         let cluster = match asked.cluster {
             Cluster::Kind => {
@@ -223,6 +262,7 @@ async fn bring_up(asked: &Where, mut interrupts: Interrupts) -> Result<Real, Exi
                 let created = Box::pin(kind::take_up_or_create(options, asked.reuse, &Lines)).await;
                 Real::Kind(Box::new(created?))
             }
+            Cluster::Existing => Real::Existing(Box::new(begin(&asked.context, run).await?)),
             Cluster::Simulated | Cluster::Local => {
                 let started = take_up_or_start(Options::new(&asked.name)?, &Lines).await;
                 Real::Local(Box::new(started?))
@@ -257,6 +297,17 @@ async fn delete_unfinished(asked: &Where) {
     }
 }
 
+/// Begins a run on a cluster that others run, once what killed runs have left is removed.
+async fn begin(context: &Context, run: &str) -> Result<existing::Running, ClusterError> {
+    let fit = existing::Fit::look(existing::reach(&context.options()).await?).await?;
+    sweep::before_a_run(&fit.client()).await;
+    let running = fit.begin(run).await?;
+    for warning in running.warnings() {
+        say(&warning.to_string());
+    }
+    Ok(running)
+}
+
 /// Starts the run's proxy, and leads the cluster's components through it where scenarios ask for it.
 /// Where that cannot be, the cluster is left as it was.
 async fn lead(
@@ -265,8 +316,10 @@ async fn lead(
     interrupts: &Interrupts,
 ) -> Result<(Real, Proxied), ExitCode> {
     let mut interrupts = interrupts.clone();
+    let host = cluster.host();
+    let played = scenarios.iter().map(|it| &**it).filter(|it| run::unmet(host, it).is_none());
     let started = tokio::select! {
-        started = Proxied::start(cluster.host(), scenarios.iter().map(|it| &**it)) => started,
+        started = Proxied::start(host, played) => started,
         interruption = interrupts.next() => {
             say("interrupted: nothing was played");
             leave(cluster, &[]).await;
