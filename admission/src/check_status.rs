@@ -20,7 +20,8 @@ use serde_json::{Value, json};
 
 use crate::lease::Claim;
 use crate::parts::Environment;
-use crate::triggers::{Queue, WatchedCheck};
+use crate::served_checks::WatchedCheck;
+use crate::triggers::Queue;
 
 /// After how long a failed write is made again.
 const RETRY: Duration = Duration::from_secs(2);

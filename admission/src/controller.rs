@@ -26,8 +26,8 @@ use crate::pass::Pass;
 use crate::reconcile;
 use crate::retries::Retries;
 use crate::serve::{self, ServeError, Shown};
-use crate::served_checks::ServedChecks;
-use crate::triggers::{Everything, Synced, WatchedCheck, Watches};
+use crate::served_checks::{ServedChecks, WatchedCheck};
+use crate::triggers::{Everything, Synced, Watches};
 
 /// How long passes may go on after the shutdown has begun. One that is cut short is like one that
 /// crashed: the next pass raises again (RG-09).

@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
+use dispatch_contract::resources::AdmissionCheck;
+use kube::core::DeserializeGuard;
 use kube::runtime::reflector::{ObjectRef, Store};
 
-use crate::triggers::WatchedCheck;
+/// An `AdmissionCheck` as the watch keeps it: one that cannot be understood does not stop it.
+pub(crate) type WatchedCheck = DeserializeGuard<AdmissionCheck>;
 
 /// The `AdmissionChecks` that name this controller, as a watch keeps them. Which controller a check
 /// names cannot be changed, so that the watch can only be late.

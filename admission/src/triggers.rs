@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use dispatch_contract::names;
 use dispatch_contract::resources::{
-    AdmissionCheck, ClusterTrainingRuntime, JobSet, TrainJob, TrainingRuntime, Workload,
+    ClusterTrainingRuntime, JobSet, TrainJob, TrainingRuntime, Workload,
 };
 use dispatch_kubernetes::request::chain;
 use futures::stream::{BoxStream, select_all};
@@ -31,13 +31,10 @@ use kube::{Api, Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
-use crate::served_checks::ServedChecks;
+use crate::served_checks::{ServedChecks, WatchedCheck};
 
 /// A Workload as the watch keeps it: one that cannot be understood does not stop it.
 pub(crate) type WatchedWorkload = DeserializeGuard<Workload>;
-
-/// An `AdmissionCheck` as the watch keeps it, alike.
-pub(crate) type WatchedCheck = DeserializeGuard<AdmissionCheck>;
 
 /// Requests to look at an object.
 pub(crate) type Queue<K> = BoxStream<'static, watcher::Result<ReconcileRequest<K>>>;

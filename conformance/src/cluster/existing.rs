@@ -12,6 +12,7 @@ mod lease;
 mod look;
 mod manager;
 pub mod marker;
+mod question;
 mod rights;
 mod running;
 #[cfg(test)]

@@ -6,8 +6,8 @@
 //! away, by the version that they saw all the time: a run that has renewed it meanwhile keeps it, and a
 //! run whose Lease was taken away finds that out at its next renewal and ends.
 
-use super::look::{Answer, ask};
 use super::marker::NAMESPACE;
+use super::question::{Answer, ask};
 use crate::cluster::ClusterError;
 use crate::cluster::local::endpoint::chain;
 use crate::follow::{Collection, Seen, follow};

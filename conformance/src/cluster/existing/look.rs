@@ -1,10 +1,10 @@
 //! Sees what is on a cluster. Everything here reads.
 
 use super::manager::{self, Manager, ServiceRef, Webhook};
+use super::question::{Answer, Silence, ask, if_allowed};
 use super::rights::{self, Right};
 use super::{Access, lease, marker};
 use crate::cluster::ClusterError;
-use dispatch_kubernetes::request::chain;
 use futures::future::try_join_all;
 use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::admissionregistration::v1::{
@@ -18,25 +18,9 @@ use kube::{Api, Client};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::time::Duration;
-
-/// How long one question may take.
-const QUESTION_LIMIT: Duration = Duration::from_secs(20);
 
 /// How many rights are asked about at once.
 const AT_ONCE: usize = 16;
-
-/// An answer, or why there is none.
-pub(super) type Answer<T> = Result<T, Silence>;
-
-/// Why a question was not answered.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Silence {
-    /// Whoever asks lacks the right.
-    Forbidden,
-    /// The API server cannot be asked, or fails.
-    Failed(String),
-}
 
 /// What was seen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -115,25 +99,6 @@ pub(super) const MANAGERS: [(&str, &str); 3] = [
     ("jobset", "jobset.x-k8s.io"),
     ("trainer", "trainer.kubeflow.org"),
 ];
-
-/// Asks one question.
-pub(super) async fn ask<T>(question: impl Future<Output = kube::Result<T>>) -> Answer<T> {
-    match tokio::time::timeout(QUESTION_LIMIT, question).await {
-        Ok(Ok(answer)) => Ok(answer),
-        Ok(Err(kube::Error::Api(status))) if status.code == 403 => Err(Silence::Forbidden),
-        Ok(Err(error)) => Err(Silence::Failed(chain(&error))),
-        Err(_) => Err(Silence::Failed(format!("no answer within {QUESTION_LIMIT:?}"))),
-    }
-}
-
-/// What is allowed to be told; `None` where the right is missing.
-fn if_allowed<T>(answer: Answer<T>) -> Answer<Option<T>> {
-    match answer {
-        Ok(answer) => Ok(Some(answer)),
-        Err(Silence::Forbidden) => Ok(None),
-        Err(failed) => Err(failed),
-    }
-}
 
 /// Sees what is there.
 ///

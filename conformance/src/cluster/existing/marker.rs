@@ -1,6 +1,6 @@
 //! The object that says that scenarios may be played on a cluster. The suite never makes it.
 
-use super::look::Answer;
+use super::question::Answer;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Api, Client};
 
@@ -13,7 +13,7 @@ pub const NAME: &str = "scenarios-may-run-here";
 /// Whether it is there.
 pub(super) async fn is_there(client: &Client) -> Answer<bool> {
     let api = Api::<ConfigMap>::namespaced(client.clone(), NAMESPACE);
-    super::look::ask(api.get_opt(NAME)).await.map(|found| found.is_some())
+    super::question::ask(api.get_opt(NAME)).await.map(|found| found.is_some())
 }
 
 /// The commands that put it there; each begins with `kubectl`.

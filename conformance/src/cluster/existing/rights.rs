@@ -3,7 +3,7 @@
 //!
 //! One table: what is asked for before a run, and the role that an administrator applies.
 
-use super::look::{Answer, ask};
+use super::question::{Answer, ask};
 use crate::cluster::ClusterError;
 use k8s_openapi::api::authorization::v1::{
     ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
