@@ -13,6 +13,7 @@ mod look;
 mod manager;
 pub mod marker;
 mod question;
+mod queue;
 mod rights;
 mod running;
 #[cfg(test)]
@@ -24,5 +25,6 @@ pub use judge::judge;
 pub use lease::{RunLease, over};
 pub use look::{Found, Kind, KindState, look};
 pub use manager::Manager;
+pub use queue::Queue;
 pub use rights::{Right, all as rights, role};
 pub use running::{Fit, Running, pinned};

@@ -38,6 +38,7 @@ pub fn doctor(doctor: &Doctor) -> String {
     }
     let served = found.kinds.iter().filter(|kind| kind.state == KindState::Served).count();
     row("kinds", &format!("{served} of {} are served", found.kinds.len()));
+    row("queues", &queues_of(found));
     let granted = found.rights - found.missing.len();
     row("rights", &format!("{granted} of {} are granted", found.rights));
     let runs = match &found.runs[..] {
@@ -77,6 +78,21 @@ fn marker_of(found: &Found) -> &'static str {
         Some(true) => "is there: scenarios may be played",
         Some(false) => "is not there",
         None => "may not be read",
+    }
+}
+
+fn queues_of(found: &Found) -> String {
+    match found.queues.as_deref() {
+        None => "ClusterQueues may not be listed, or there is no such kind".to_owned(),
+        Some([]) => "there is no ClusterQueue".to_owned(),
+        Some(some) => {
+            let told: Vec<_> = some.iter().map(ToString::to_string).collect();
+            format!(
+                "{}, which a run leaves alone: {}",
+                counted(some.len(), "ClusterQueue"),
+                told.join(", ")
+            )
+        }
     }
 }
 
@@ -127,6 +143,7 @@ mod tests {
         kueue.version = Some("v0.16.0\u{1b}[31m".to_owned());
         kueue.feature_gates = None;
         kueue.not_told = Some("its configuration may not be read".to_owned());
+        found.queues = None;
         found.missing.push(told::right("batch", "jobs", "watch"));
         found.runs.push("01m8n2g4jrhr5epw0y3vtrjg3h".to_owned());
         insta::assert_snapshot!(doctor(&of(found)));

@@ -2,9 +2,11 @@
 
 use super::manager::{self, Manager, ServiceRef, Webhook};
 use super::question::{Answer, Silence, ask, if_allowed};
+use super::queue::Queue;
 use super::rights::{self, Right};
 use super::{Access, lease, marker};
 use crate::cluster::ClusterError;
+use dispatch_contract::resources::ClusterQueue;
 use futures::future::try_join_all;
 use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::admissionregistration::v1::{
@@ -40,6 +42,8 @@ pub struct Found {
     pub managers: BTreeMap<String, Manager>,
     /// The kinds that a run needs.
     pub kinds: Vec<Kind>,
+    /// The `ClusterQueues` that are there; None if they may not be listed, or Kueue is not there.
+    pub queues: Option<Vec<Queue>>,
     /// How many rights were asked about.
     pub rights: usize,
     /// Those that are missing.
@@ -128,8 +132,8 @@ async fn see(access: &Access, rights: Vec<Right>) -> Answer<Found> {
     let kinds = try_join_all(KINDS.iter().map(|needed| kind(client, needed)));
     let marker = async { if_allowed(marker::is_there(client).await) };
     let runs = async { if_allowed(lease::runs(client).await) };
-    let (missing, kinds, managers, marker, runs) =
-        tokio::join!(missing, kinds, managers(client), marker, runs);
+    let (missing, kinds, managers, marker, runs, queues) =
+        tokio::join!(missing, kinds, managers(client), marker, runs, queues(client));
     Ok(Found {
         context: access.context.clone(),
         kubectl: access.kubectl.clone(),
@@ -138,6 +142,7 @@ async fn see(access: &Access, rights: Vec<Right>) -> Answer<Found> {
         kubernetes,
         managers: managers?,
         kinds: kinds?,
+        queues: queues?,
         rights: count,
         missing: missing?.into_iter().flatten().collect(),
         runs: runs?.unwrap_or_default(),
@@ -171,6 +176,19 @@ fn state(definition: &Value, version: &str, fields: &[&str]) -> KindState {
     };
     let lacking: Vec<_> = fields.iter().filter(lacks).map(|it| (*it).to_owned()).collect();
     if lacking.is_empty() { KindState::Served } else { KindState::WithoutFields(lacking) }
+}
+
+/// None where Kueue, and so the kind, is not there.
+async fn queues(client: &Client) -> Answer<Option<Vec<Queue>>> {
+    let api = Api::<ClusterQueue>::all(client.clone());
+    let all = ListParams::default();
+    let listed = async {
+        match api.list(&all).await {
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
+            listed => listed.map(|it| Some(it.items.into_iter().map(Queue::from).collect())),
+        }
+    };
+    Ok(if_allowed(ask(listed).await)?.flatten())
 }
 
 async fn managers(client: &Client) -> Answer<BTreeMap<String, Manager>> {

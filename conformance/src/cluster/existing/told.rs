@@ -1,7 +1,7 @@
 //! Clusters that are told by hand, for tests.
 
 use super::judge::{FRAMEWORK, GATE};
-use super::{Found, Kind, KindState, Manager, Right};
+use super::{Found, Kind, KindState, Manager, Queue, Right};
 
 /// A cluster on which a run can start.
 pub(crate) fn found() -> Found {
@@ -26,6 +26,14 @@ pub(crate) fn found() -> Found {
         kubernetes: "v1.35.8".to_owned(),
         managers: managers.map(|(name, it)| (name.to_owned(), it)).into(),
         kinds: vec![kind(KindState::Served)],
+        queues: Some(vec![
+            Queue { name: "team-a".to_owned(), active: Some(true), checks: Vec::new() },
+            Queue {
+                name: "team-b".to_owned(),
+                active: Some(false),
+                checks: vec!["capacity".to_owned()],
+            },
+        ]),
         rights: 112,
         missing: Vec::new(),
         runs: Vec::new(),
