@@ -52,6 +52,10 @@ pub(crate) enum Passed {
 /// Job that was made just now has not; that is no reason to raise A once more.
 const SETTLING: Duration = Duration::from_secs(3);
 
+/// After this long it is looked again whether a Job has settled, and after twice as long each further
+/// time: the `JobSet` may have told of the suspension before.
+const FIRST_LOOK: Duration = Duration::from_millis(250);
+
 /// What a pass works with.
 #[derive(Clone)]
 pub(crate) struct Pass {
@@ -109,15 +113,17 @@ impl Pass {
             .filter(|jobset| future::ready(shows(jobset, raised.raise.to)))
             .chain(stream::pending())
             .boxed();
-        let mut until = deadline;
+        let (mut until, mut pause) = (deadline, None::<Duration>);
         loop {
-            let in_time = timeout_at(until, versions.next()).await.is_ok();
+            let look = pause.map_or(until, |pause| until.min(Instant::now() + pause));
+            let in_time = timeout_at(look, versions.next()).await.is_ok() || look < until;
             let later = self.parts.gather.gather_again(first, raised).await?;
             match self.decide(&later) {
                 Decision::AwaitTakeover(_) if in_time => {}
                 // The `JobSet` tells of the suspension in its status.
                 decision if in_time && is_a_job_settling(&decision) => {
                     until = until.min(Instant::now() + SETTLING);
+                    pause = Some(pause.map_or(FIRST_LOOK, |before| before * 2));
                 }
                 Decision::AwaitTakeover(why) => return self.too_late(&later, why).await,
                 decision => return self.apply(&later, &decision).await,

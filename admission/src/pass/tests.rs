@@ -180,15 +180,20 @@ async fn run(play: Play) -> (Result<Passed, PassError>, Vec<String>, Duration) {
     vec![raise(), settling(), settling(), approve()], vec![],
     vec![jobset("2"), jobset("2"), jobset("2")],
     &["read", "raise", "read again", "read again", "read again", "approve"], 0)]
+#[case::a_job_that_settles_without_a_word_of_the_jobset_is_looked_at_again(
+    vec![raise(), settling(), settling(), approve()], vec![], vec![jobset("2")],
+    &["read", "raise", "read again", "read again", "read again", "approve"], 750)]
 #[case::a_job_that_does_not_settle_is_said(
-    vec![raise(), settling(), settling()], vec![], vec![jobset("2")],
-    &["read", "raise", "read again", "read again", "wait"], 3)]
+    vec![raise(), settling(), settling(), settling(), settling(), settling()], vec![],
+    vec![jobset("2")],
+    &["read", "raise", "read again", "read again", "read again", "read again", "read again", "wait"],
+    3_000)]
 #[case::trainer_too_late_is_said(
     vec![raise(), not_yet()], vec![], vec![jobset("1")],
-    &["read", "raise", "read again", "wait"], 20)]
+    &["read", "raise", "read again", "wait"], 20_000)]
 #[case::a_watch_that_says_nothing_is_not_believed(
     vec![raise(), approve()], vec![], vec![],
-    &["read", "raise", "read again", "approve"], 20)]
+    &["read", "raise", "read again", "approve"], 20_000)]
 #[case::something_came_in_between(
     vec![raise(), Decision::Wait(WaitReason::Held)], vec![], vec![jobset("2")],
     &["read", "raise", "read again", "wait"], 0)]
@@ -210,12 +215,12 @@ async fn a_pass_raises_before_ready(
     #[case] answers: Vec<Result<Applied, RequestError>>,
     #[case] jobsets: Vec<JobSet>,
     #[case] expected: &[&str],
-    #[case] seconds: u64,
+    #[case] milliseconds: u128,
 ) {
     let (passed, done, took) = run(Play { decisions, answers, jobsets }).await;
     assert!(passed.is_ok(), "{passed:?}");
     assert_eq!(done, expected);
-    assert_eq!(took.as_secs(), seconds);
+    assert_eq!(took.as_millis(), milliseconds);
 }
 
 #[rstest]
