@@ -242,6 +242,7 @@ impl<'a> At<'a> {
                 && agrees(fact.quota_reserved, workload.is("QuotaReserved"))
                 && agrees(fact.admitted, workload.is("Admitted"))
                 && agrees(fact.evicted, workload.is("Evicted"))
+                && agrees(fact.finished, workload.is("Finished"))
                 && agrees(fact.active, workload.is_active())
                 && fact
                     .check

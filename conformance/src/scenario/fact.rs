@@ -120,6 +120,8 @@ pub struct WorkloadFact {
     pub admitted: Option<bool>,
     /// The condition Evicted.
     pub evicted: Option<bool>,
+    /// The condition Finished: Kueue has recorded the end.
+    pub finished: Option<bool>,
     /// Whether `spec.active` is not false.
     pub active: Option<bool>,
     /// `names: pods-of train`: the message of dispatch's check names each live pod of that job.

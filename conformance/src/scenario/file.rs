@@ -288,6 +288,7 @@ pub(super) struct FactFile {
     pub(super) foreign_check: Option<Text>,
     pub(super) admitted: Option<Spanned<bool>>,
     pub(super) evicted: Option<Spanned<bool>>,
+    pub(super) finished: Option<Spanned<bool>>,
     pub(super) active: Option<Spanned<bool>>,
     pub(super) names: Option<Text>,
     pub(super) says: Option<Text>,

@@ -5,7 +5,7 @@ use rstest::rstest;
 use serde_json::json;
 
 use super::*;
-use crate::history::told::{CHECK, NAME, Told, UID, set_check};
+use crate::history::told::{CHECK, NAME, Told, UID, set_check, set_condition};
 use crate::scenario::told::fact;
 
 type Teller = for<'a> fn(&'a mut Told) -> &'a mut Told;
@@ -31,6 +31,11 @@ fn now(tell: Teller, text: &str) -> Truth {
 #[case::ready(telling(|t| t.waits().sets("Ready")), "{ workload: train, check: Ready }")]
 #[case::admitted(telling(Told::runs), "{ workload: train, admitted: true, evicted: false }")]
 #[case::evicted(telling(|t| t.runs().evicts()), "{ workload: train, evicted: true, quota-reserved: true, check: Pending }")]
+#[case::finished(
+    telling(|t| t.runs().workload(|it| set_condition(it, "Finished", "True", "Failed"))),
+    "{ workload: train, finished: true }"
+)]
+#[case::not_finished(telling(Told::runs), "{ workload: train, finished: false }")]
 #[case::closed(
     telling(Told::starts),
     "{ trainjob: train, suspended: true, opened: false, ended-mark: false, A: 0 }"
