@@ -84,6 +84,8 @@ pub struct ScenarioReport {
     pub history: Option<PathBuf>,
     /// What it left in the cluster, and why.
     pub left_behind: Vec<String>,
+    /// Whether it was broken off, and so is not what it would have been.
+    pub interrupted: bool,
     /// What became of it.
     pub result: ScenarioResult,
 }
@@ -116,6 +118,7 @@ impl ScenarioReport {
             took: Duration::ZERO,
             history: None,
             left_behind: Vec::new(),
+            interrupted: false,
             result: ScenarioResult::NotJudged { why, fault: ExitCode::SuiteFault },
         }
     }

@@ -307,10 +307,8 @@ impl Audience for Console {
 /// Writes the report and says how the run went.
 fn finish(report: &RunReport, histories: Option<&Histories>, results: &Path) -> ExitCode {
     print(report::summary(report).trim_end());
-    // What was broken off differs, and that says nothing.
-    let histories = histories.filter(|_| report.interrupted.is_none());
-    if let Some(histories) = histories {
-        print(histories.summary().trim_end());
+    if let Some(summary) = histories.map(Histories::summary).filter(|it| !it.is_empty()) {
+        print(summary.trim_end());
     }
     let found = match report.exit_code() {
         ExitCode::Conformant | ExitCode::Inconclusive

@@ -50,6 +50,7 @@ pub(crate) fn report(id: &str, result: ScenarioResult) -> ScenarioReport {
         took: Duration::from_millis(8_210),
         history: Some(format!("results/run/{id}/history.ndjson").into()),
         left_behind: Vec::new(),
+        interrupted: false,
         result,
     }
 }

@@ -86,8 +86,8 @@ pub(super) fn ended(
     match played {
         Ok(played) => {
             let result = judged.unwrap_or_else(|| judged_now(&item.scenario, &played.history));
-            report.result =
-                if played.ended == EndedBy::Interrupted { interrupted(result) } else { result };
+            report.interrupted = played.ended == EndedBy::Interrupted;
+            report.result = if report.interrupted { interrupted(result) } else { result };
             report.history = Some(played.history.clone());
             report.left_behind.clone_from(&played.left_behind);
             let cases = cases(item, play, &played);

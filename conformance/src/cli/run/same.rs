@@ -32,8 +32,12 @@ struct First {
 
 impl Histories {
     /// Compares a history with the first one of its scenario. One that is the same is removed with its
-    /// logs, since there may be thousands, and the report names the first one instead.
+    /// logs, since there may be thousands, and the report names the first one instead. One that was
+    /// broken off differs, and that says nothing.
     pub(super) fn take(&mut self, report: &mut ScenarioReport) {
+        if report.interrupted {
+            return;
+        }
         let Some(history) = report.history.clone() else { return };
         let id = report.full_id();
         match self.compare(&id, &history) {
@@ -79,7 +83,7 @@ impl Histories {
         for wrong in &self.wrong {
             let _ = writeln!(out, "not one history: {wrong}");
         }
-        if self.are_the_same() {
+        if self.are_the_same() && !self.first.is_empty() {
             let times = self.first.values().map(|first| first.times).min().unwrap_or_default();
             let same =
                 if times > 1 { format!(", each the same {times} times") } else { String::new() };
@@ -165,6 +169,24 @@ mod tests {
         let said = all.summary().replace(&folder.path().display().to_string(), "results");
         insta::assert_snapshot!(said, @"not one history: a/b: results/0/history.ndjson and results/1/history.ndjson differ from line 2 on");
         assert_eq!(reports[1].history, Some(folder.path().join("1/history.ndjson")));
+    }
+
+    #[test]
+    fn a_play_that_was_broken_off_is_not_compared() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut all, reports) = played(folder.path(), &["a\nb\n", "a\nb\n"]);
+        let short = folder.path().join("short.ndjson");
+        fs_err::write(&short, "a\n").unwrap();
+        let [first, _] = &reports[..] else { panic!("two were played") };
+        let mut broken_off =
+            ScenarioReport { history: Some(short), interrupted: true, ..first.clone() };
+        all.take(&mut broken_off);
+        assert!(all.summary().contains("1, each the same 2 times"), "{}", all.summary());
+    }
+
+    #[test]
+    fn nothing_is_said_of_no_histories() {
+        assert_eq!(Histories::default().summary(), "");
     }
 
     #[test]
