@@ -38,7 +38,7 @@ impl Quiet {
         let runtime =
             Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
         let (cluster, jobs) = runtime.block_on(async {
-            let cluster = Simulated::start(0);
+            let cluster = Simulated::start(0, "quiet");
             let jobs: Api<Job> = Api::namespaced(cluster.client(), "default");
             let job = serde_json::from_value(job("quiet")).unwrap();
             jobs.create(&PostParams::default(), &job).await.unwrap();

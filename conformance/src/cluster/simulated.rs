@@ -12,6 +12,7 @@ use dispatch_simulator::api::User;
 use dispatch_simulator::component::{Component, SendRequest};
 use jiff::{SignedDuration, Timestamp};
 use kube::Client;
+use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 use ulid::Ulid;
 
@@ -28,6 +29,13 @@ const EPOCH: Timestamp = Timestamp::constant(1_767_225_600, 0);
 const VERSIONS: [(&str, &str); 4] =
     [("jobset", "v0.11.1"), ("kubernetes", "v1.35.4"), ("kueue", "v0.17.0"), ("trainer", "v2.2.0")];
 
+/// What everything that is left to chance comes of in a play of this scenario, or of one of its cases:
+/// with one seed, no two scenarios draw the same.
+pub fn chance(seed: u64, scenario: &str) -> u64 {
+    let digest = Sha256::new().chain_update(seed.to_be_bytes()).chain_update(scenario).finalize();
+    digest.iter().take(8).fold(0, |drawn, byte| (drawn << 8) | u64::from(*byte))
+}
+
 /// An embedded cluster that runs until it is dropped.
 pub struct Simulated {
     seed: u64,
@@ -37,16 +45,17 @@ pub struct Simulated {
 }
 
 impl Simulated {
-    /// Starts one, within a runtime of tokio whose time is paused.
-    pub fn start(seed: u64) -> Self {
+    /// Starts one for a scenario, within a runtime of tokio whose time is paused.
+    pub fn start(seed: u64, scenario: &str) -> Self {
+        let chance = chance(seed, scenario);
         let clock = Arc::new(SimulatedClock { begun: Instant::now() });
-        let entropy = SeededEntropy(Mutex::new(fastrand::Rng::with_seed(seed ^ 0x5eed)));
+        let entropy = SeededEntropy(Mutex::new(fastrand::Rng::with_seed(chance ^ 0x5eed)));
         let now = Arc::clone(&clock);
-        let cluster = Arc::new(Cluster::start(seed, Arc::new(move || now.now())));
+        let cluster = Arc::new(Cluster::start(chance, Arc::new(move || now.now())));
         Self { seed, cluster, clock, entropy: Arc::new(entropy) }
     }
 
-    /// What everything that is left to chance comes of.
+    /// What everything that is left to chance comes of, together with the scenario.
     pub fn seed(&self) -> u64 {
         self.seed
     }

@@ -10,7 +10,7 @@ use tokio::task::LocalSet;
 use super::board::Tell;
 use super::one::{ended, judged_now, not_played, settings};
 use super::{Ended, Item, Play, Player};
-use crate::cluster::simulated::Simulated;
+use crate::cluster::simulated::{Simulated, chance};
 use crate::exit_code::ExitCode;
 use crate::history::History;
 use crate::report::{self, ScenarioResult};
@@ -33,9 +33,10 @@ impl Player for InSimulation<'_> {
         let nth = repetition.map_or(0, |(nth, _)| u64::from(nth) - 1);
         let seed = self.seed.wrapping_add(nth);
         // What a thread keeps for itself, such as how it draws keys of maps, is the same for each.
+        let drawn = chance(seed, &item.scenario.id);
         let thread = std::thread::Builder::new().name("simulation".to_owned()).spawn(move || {
-            dispatch_determinism::fix(seed);
-            fastrand::seed(seed);
+            dispatch_determinism::fix(drawn);
+            fastrand::seed(drawn);
             // Nobody waits for it any more when the run is given up.
             let _ = tell_ended.send(simulate(&own_item, &own_play, seed, interrupts, tell));
         });
@@ -93,7 +94,7 @@ async fn play_one(
     interrupts: Interrupts,
     tell: &mut Tell,
 ) -> Result<(Played, History), RunError> {
-    let host = Simulated::start(seed);
+    let host = Simulated::start(seed, &item.scenario.id);
     let proxied = Proxied::start(&host, std::iter::once(&*item.scenario)).await?;
     // The names are the same wherever the seed is, since the cluster is nobody else's.
     let settings = settings(item, play, (&format!("seed{seed:x}"), 1), 1);

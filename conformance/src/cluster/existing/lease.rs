@@ -298,7 +298,7 @@ mod tests {
 
     /// A cluster with the marker's namespace, and its administrator.
     async fn cluster() -> (Simulated, Client) {
-        let cluster = Simulated::start(0);
+        let cluster = Simulated::start(0, "lease");
         let client = cluster.client();
         let namespace = json!({ "metadata": { "name": NAMESPACE } });
         let api = Api::<k8s_openapi::api::core::v1::Namespace>::all(client.clone());

@@ -111,7 +111,7 @@ pub(super) const MANAGERS: [(&str, &str); 3] = [
 /// error: what it would tell is then not told.
 pub async fn look(access: &Access) -> Result<Found, ClusterError> {
     let rights = rights::all()?;
-    see(access, rights).await.map_err(|silence| ClusterError::Request {
+    Box::pin(see(access, rights)).await.map_err(|silence| ClusterError::Request {
         action: format!("looking at the cluster of the context {:?}", access.context),
         detail: match silence {
             Silence::Forbidden => "it says nothing to whoever the kubeconfig names".to_owned(),
