@@ -2,6 +2,7 @@
 
 mod check;
 mod cluster;
+mod containers;
 mod context;
 mod doctor;
 mod list;
@@ -35,7 +36,7 @@ enum Command {
     /// Start, end and look at clusters of this machine.
     Cluster(cluster::Arguments),
     /// Play scenarios on a cluster, judge what happened, and report it.
-    Run(run::Arguments),
+    Run(Box<run::Arguments>),
     /// Remove what killed runs have left on a cluster that stays.
     Sweep(sweep::Arguments),
     /// Say what is on a cluster that others run, and whether a run could start there. Changes nothing.
@@ -56,6 +57,9 @@ enum Command {
     /// Becomes one of the subjects. Started by the engine.
     #[command(hide = true)]
     Subject(subject::Arguments),
+    /// Waits for a run's end, and removes what is left of its containers. Started by `run`.
+    #[command(name = containers::SUBCOMMAND, hide = true)]
+    Containers(containers::Arguments),
     /// Becomes another program that dies with its parent. Started by the supervisor.
     #[command(name = guard::SUBCOMMAND, hide = true)]
     Guard(guard::Arguments),
@@ -65,7 +69,7 @@ enum Command {
 pub fn main() -> Ended {
     match CommandLine::parse().command {
         Command::Cluster(arguments) => in_runtime(cluster::run(arguments)).into(),
-        Command::Run(arguments) => in_runtime(run::run(arguments)).into(),
+        Command::Run(arguments) => in_runtime(run::run(*arguments)).into(),
         Command::Sweep(arguments) => in_runtime(sweep::run(arguments)).into(),
         Command::Doctor(arguments) => in_runtime(doctor::run(arguments)).into(),
         Command::List(arguments) => list::list(&arguments).into(),
@@ -73,6 +77,7 @@ pub fn main() -> Ended {
         Command::Mutants(arguments) => in_runtime(mutants::run(arguments)).into(),
         Command::Parity(arguments) => parity::run(&arguments).into(),
         Command::Check(arguments) => check::run(arguments).into(),
+        Command::Containers(arguments) => in_runtime(containers::run(arguments)).into(),
         Command::Subject(arguments) => in_runtime(subject::run(arguments)).into(),
         // These two make their own runtime: one starts its children from the main thread alone,
         // the other has to have a single thread.

@@ -1,5 +1,6 @@
 //! `run`: plays scenarios on a cluster, judges what happened, and reports it.
 
+mod image;
 mod same;
 
 use std::path::{Path, PathBuf};
@@ -17,7 +18,7 @@ use crate::mutants;
 use crate::report::{self, Group, Header, RunReport, ScenarioReport, Status};
 use crate::scenario::Scenario;
 use crate::shard::Shard;
-use crate::subject::{Choice, CommandLine};
+use crate::subject::{Choice, CommandLine, ImageName};
 use same::Histories;
 
 #[derive(Debug, Args)]
@@ -44,6 +45,10 @@ pub(super) struct Arguments {
     /// it needs in its environment. On a real cluster only.
     #[arg(long, value_name = "COMMAND", conflicts_with = "mutant")]
     controller: Option<CommandLine>,
+    /// Judge the controller of this container image in place of the reference: its containers are told
+    /// what they need in their environment. On a real cluster of this machine only.
+    #[arg(long, value_name = "REF", conflicts_with_all = ["mutant", "controller"])]
+    controller_image: Option<ImageName>,
     /// The folder for histories and junit.xml. A new one under results/ unless given.
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
@@ -73,6 +78,8 @@ struct Asked {
     filter: Vec<String>,
     results: PathBuf,
     subjects: Choice,
+    /// The image that the controller is containers of, until it is known to be there.
+    controller_image: Option<ImageName>,
     options: Vec<String>,
     no_claim: Vec<String>,
     at_once: usize,
@@ -83,7 +90,7 @@ struct Asked {
 
 /// Runs the command.
 pub(super) async fn run(arguments: Arguments) -> ExitCode {
-    let asked = match ask(arguments) {
+    let mut asked = match ask(arguments) {
         Ok(asked) => asked,
         Err(code) => return code,
     };
@@ -92,6 +99,10 @@ pub(super) async fn run(arguments: Arguments) -> ExitCode {
         Err(code) => return code,
     };
     let begun = Instant::now();
+    let sweeper = match image::ready(&mut asked, &interrupts).await {
+        Ok(sweeper) => sweeper,
+        Err(code) => return code,
+    };
     let (place, scenarios) = (&asked.place, &asked.scenarios);
     let ground = match Ground::bring_up(place, &asked.run, scenarios, &interrupts).await {
         Ok(ground) => ground,
@@ -113,6 +124,9 @@ pub(super) async fn run(arguments: Arguments) -> ExitCode {
         ground.keep_logs(&asked.results).await;
     }
     ground.leave(&left.leaving).await;
+    if let Some(sweeper) = sweeper {
+        sweeper.sweep().await;
+    }
     finish(&report, histories.as_ref(), &asked.results)
 }
 
@@ -159,6 +173,7 @@ fn ask(arguments: Arguments) -> Result<Asked, ExitCode> {
         filter: arguments.filter,
         results,
         subjects,
+        controller_image: arguments.controller_image,
         options,
         no_claim,
         repeat: arguments.repeat,
@@ -170,10 +185,17 @@ fn ask(arguments: Arguments) -> Result<Asked, ExitCode> {
 /// What is to be judged.
 fn subjects(arguments: &Arguments) -> Result<Choice, ExitCode> {
     let Arguments { mutant, adapter, controller, .. } = arguments;
-    let subjects =
-        Choice { mutant: mutant.clone(), adapter: adapter.clone(), controller: controller.clone() };
+    let subjects = Choice {
+        mutant: mutant.clone(),
+        adapter: adapter.clone(),
+        controller: controller.clone(),
+        controller_image: None,
+    };
     if subjects.has_others() {
         arguments.place.refuse_without_processes("--adapter and --controller")?;
+    }
+    if arguments.controller_image.is_some() {
+        arguments.place.refuse_without_processes("--controller-image")?;
     }
     match mutant.as_deref().map(mutants::find) {
         Some(Err(error)) => {

@@ -1,6 +1,6 @@
 //! What people see: progress and errors on standard error, results on standard output.
 
-use crate::cluster::{ClusterError, Event, Progress};
+use crate::cluster::{Event, Progress};
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
@@ -84,7 +84,7 @@ impl Drop for Meanwhile {
 }
 
 /// Writes an error with its code and what to do about it.
-pub(super) fn complain(error: ClusterError) {
+pub(super) fn complain(error: impl miette::Diagnostic + Send + Sync + 'static) {
     say(&format!("{:?}", miette::Report::new(error)));
 }
 

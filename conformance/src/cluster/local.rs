@@ -11,7 +11,7 @@ pub(in crate::cluster) mod cache;
 pub(in crate::cluster) mod certificates;
 mod claims;
 mod components;
-pub(in crate::cluster) mod endpoint;
+pub(crate) mod endpoint;
 mod features;
 pub(in crate::cluster) mod files;
 pub mod guard;

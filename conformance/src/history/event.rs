@@ -137,6 +137,9 @@ pub struct SubjectNames {
     /// The command line of a controller of others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub controller: Option<String>,
+    /// The name of the image that a controller of others is containers of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub controller_image: Option<String>,
 }
 
 impl SubjectNames {
@@ -146,6 +149,7 @@ impl SubjectNames {
             ("--mutant", &self.mutant),
             ("--adapter", &self.adapter),
             ("--controller", &self.controller),
+            ("--controller-image", &self.controller_image),
         ];
         all.into_iter().filter_map(|(option, value)| Some((option, value.as_deref()?)))
     }
@@ -156,6 +160,7 @@ impl std::fmt::Display for SubjectNames {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let words = self.options().map(|(option, value)| match option.trim_start_matches('-') {
             "mutant" => format!("the mutant {value}"),
+            "controller-image" => format!("the controller of the image `{value}`"),
             role => format!("the {role} `{value}`"),
         });
         let words: Vec<_> = words.collect();

@@ -51,12 +51,12 @@ impl Log for JournalLog {
     }
 }
 
-/// The process of a subject, as far as faults reach for it. Both return when the signal was sent,
-/// and do nothing if the process is gone.
+/// The process of a subject, as far as faults reach for it. Both return when the signal has reached
+/// it, and do nothing if the process is gone.
 pub trait Signals: Send + Sync {
     /// Ends it at once (SIGKILL).
-    fn kill(&self);
+    fn kill(&self) -> BoxFuture<'_, ()>;
 
     /// Stops it where it is (SIGSTOP).
-    fn freeze(&self);
+    fn freeze(&self) -> BoxFuture<'_, ()>;
 }

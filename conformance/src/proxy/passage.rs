@@ -179,7 +179,7 @@ impl Passage {
             return ControlFlow::Continue(());
         }
         if let Effect::Signal(signal, _) = met.effect
-            && !self.side.signal(signal)
+            && !self.side.signal(signal).await
         {
             return unable("it knows no process to signal");
         }
@@ -282,7 +282,7 @@ impl Passage {
             let order = tap.latest().await;
             let signaled = match met.effect {
                 _ if !tap.holds(met.fault) => continue,
-                Effect::Signal(signal, _) => self.side.signal(signal),
+                Effect::Signal(signal, _) => self.side.signal(signal).await,
                 _ => true,
             };
             if signaled {

@@ -167,15 +167,15 @@ impl Side {
         Self { subject, pool, taps: Arc::default(), signals: Mutex::new(None) }
     }
 
-    /// Sends a signal to the process. False if nobody said how.
-    pub(super) fn signal(&self, signal: Signal) -> bool {
+    /// Sends a signal to the process, and returns when it has reached it. False if nobody said how.
+    pub(super) async fn signal(&self, signal: Signal) -> bool {
         let signals = self.lock().clone();
         match (&signals, signal) {
             (None, _) => {
                 tracing::error!(subject = %self.subject, ?signal, "no process is known to signal");
             }
-            (Some(signals), Signal::Kill) => signals.kill(),
-            (Some(signals), Signal::Freeze) => signals.freeze(),
+            (Some(signals), Signal::Kill) => signals.kill().await,
+            (Some(signals), Signal::Freeze) => signals.freeze().await,
         }
         signals.is_some()
     }

@@ -118,7 +118,10 @@ async fn stage<'a>(
             logs: folder.to_owned(),
         },
         controller: ControllerSetup {
-            program: others(settings.subjects.controller.as_ref(), &program),
+            program: match &settings.subjects.controller_image {
+                Some(image) => Program::Image(Box::new(image.clone())),
+                None => others(settings.subjects.controller.as_ref(), &program),
+            },
             controller_name: names.controller_name(),
             namespace: names.namespace(),
             lease: names.lease().to_owned(),

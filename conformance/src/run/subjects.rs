@@ -344,7 +344,7 @@ impl Watched {
 fn signalled(what: &'static str, subject: Subject, error: HandleError) -> StepError {
     match error {
         HandleError::NotRunning => StepError::failed(format!("{subject} does not run")),
-        source @ HandleError::Refused { .. } => {
+        source @ (HandleError::Refused { .. } | HandleError::Engine { .. }) => {
             RunError::from(SubjectError::Signal { what, subject, source }).into()
         }
     }

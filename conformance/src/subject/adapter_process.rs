@@ -76,6 +76,15 @@ impl AdapterProcess {
             Program::Others { suite, line } => {
                 Process::converse(launch(process::of_others(suite, line), log, handle))?
             }
+            Program::Image(image) => {
+                let why = format!("an adapter is no container, and {} is an image", image.name());
+                return Err(SubjectError::Unfit {
+                    subject: SUBJECT,
+                    why,
+                    log,
+                    lines: String::new(),
+                });
+            }
             Program::Embedded(ways) => {
                 embedded(ways, setup.mutant.as_deref(), (log, handle.clone()))?
             }

@@ -1,6 +1,7 @@
 //! What is judged.
 
 use super::command_line::CommandLine;
+use super::containers::Image;
 use crate::history::SubjectNames;
 
 /// What is judged: the reference adapter and controller, unless said otherwise.
@@ -12,6 +13,8 @@ pub struct Choice {
     pub adapter: Option<CommandLine>,
     /// A controller of others.
     pub controller: Option<CommandLine>,
+    /// A controller of others, as containers of this image.
+    pub controller_image: Option<Image>,
 }
 
 impl Choice {
@@ -22,7 +25,7 @@ impl Choice {
 
     /// Whether a program of others is judged.
     pub fn has_others(&self) -> bool {
-        self.adapter.is_some() || self.controller.is_some()
+        self.adapter.is_some() || self.controller.is_some() || self.controller_image.is_some()
     }
 
     /// How it is named in histories and reports.
@@ -31,6 +34,7 @@ impl Choice {
             mutant: self.mutant.clone(),
             adapter: self.adapter.as_ref().map(ToString::to_string),
             controller: self.controller.as_ref().map(ToString::to_string),
+            controller_image: self.controller_image.as_ref().map(|it| it.name().to_string()),
         }
     }
 }

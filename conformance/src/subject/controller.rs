@@ -1,4 +1,4 @@
-//! A replica of the controller, as a process of its own.
+//! A replica of the controller, as a process or a container of its own.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -14,6 +14,7 @@ use tokio::process::Command;
 use tokio::sync::oneshot;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
+use super::containers::{self, Image};
 use super::embedded::Ways;
 use super::endpoints;
 use super::error::SubjectError;
@@ -106,6 +107,7 @@ impl Controller {
                 let command = process::of_others(suite, line);
                 Self::of_others(setup, command, subject, handle)
             }
+            Program::Image(image) => Self::container(setup, image, subject, handle),
             Program::Embedded(ways) => Self::embedded(setup, ways, subject, handle),
         }
     }
@@ -145,6 +147,25 @@ impl Controller {
         command.envs(environment(&config(setup, subject.replica, None), listen));
         let (log, handle) = (log(setup, subject), handle.clone());
         let process = Process::start(Launch { subject, command, log, handle })?;
+        Ok(Self { process, says: Says::At(listen) })
+    }
+
+    /// Starts a replica as a container of an image of others, which is told the same in the same way.
+    fn container(
+        setup: &ControllerSetup,
+        image: &Image,
+        subject: Subject,
+        handle: &ProcessHandle,
+    ) -> Result<Self, SubjectError> {
+        let listen = free_address(subject)?;
+        let path = setup.private.join(ControllerSetup::kubeconfig(subject.replica));
+        let read = fs_err::read(&path);
+        let kubeconfig = read.map_err(|source| SubjectError::File { path, source })?;
+        let mut environment = environment(&config(setup, subject.replica, None), listen).to_vec();
+        environment.push(("KUBECONFIG", containers::KUBECONFIG.to_owned()));
+        let log = log(setup, subject);
+        let launch = containers::Launch { subject, environment, kubeconfig, log };
+        let process = Process::contain(image, launch, handle.clone())?;
         Ok(Self { process, says: Says::At(listen) })
     }
 

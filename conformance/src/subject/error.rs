@@ -12,8 +12,8 @@ use crate::mutants::NotMade;
 /// A subject could not be driven.
 #[derive(Debug, Error)]
 pub enum SubjectError {
-    /// A file of it cannot be written.
-    #[error("cannot write {}", path.display())]
+    /// A file of it cannot be written or read.
+    #[error("cannot write or read {}", path.display())]
     File {
         /// Where.
         path: PathBuf,

@@ -1,9 +1,12 @@
 //! How a subject's process is reached: signals that cannot hit another process.
 
+use std::future::ready;
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::ExitStatus;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use rustix::io::Errno;
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open, pidfd_send_signal, waitid,
@@ -12,6 +15,7 @@ use thiserror::Error;
 use tokio::sync::watch;
 
 use super::embedded::Gate;
+use super::reins::Reins;
 use crate::proxy;
 
 /// Reaches the process of one subject, from any task. Clones reach the same, and a process that is
@@ -40,6 +44,9 @@ pub(super) enum Life {
     Process { pid: u32, descriptor: Arc<OwnedFd> },
     /// A subject in this process, of this number.
     Embedded { number: u64, gate: Gate, terminate: watch::Sender<bool> },
+    /// A container.
+    #[cfg_attr(not(feature = "containers"), expect(dead_code, reason = "nobody makes one"))]
+    Container(Reins),
 }
 
 impl Life {
@@ -51,6 +58,7 @@ impl Life {
             (Self::Embedded { number: one, .. }, Self::Embedded { number: other, .. }) => {
                 one == other
             }
+            (Self::Container(one), Self::Container(other)) => one.lead_the_same(other),
             _ => false,
         }
     }
@@ -67,6 +75,7 @@ impl Life {
                 }
                 Ok(())
             }
+            Self::Container(reins) => reins.signal(signal),
         }
     }
 }
@@ -80,7 +89,7 @@ pub enum Asked {
     Kill,
 }
 
-/// A process cannot be reached.
+/// A process, or a container, cannot be reached.
 #[derive(Debug, Error)]
 pub enum HandleError {
     /// It does not run.
@@ -94,6 +103,12 @@ pub enum HandleError {
         /// Why.
         #[source]
         source: std::io::Error,
+    },
+    /// The container engine refuses.
+    #[error("the container engine does not do it: {why}")]
+    Engine {
+        /// What it says.
+        why: String,
     },
 }
 
@@ -129,11 +144,11 @@ impl ProcessHandle {
         let _ = life.signal(Signal::KILL);
     }
 
-    /// Its process id, while it runs; none in this process.
+    /// Its process id, while it runs; none in this process and in a container.
     pub fn pid(&self) -> Option<u32> {
         match self.running().ok()?.life {
             Life::Process { pid, .. } => Some(pid),
-            Life::Embedded { .. } => None,
+            Life::Embedded { .. } | Life::Container(_) => None,
         }
     }
 
@@ -197,10 +212,25 @@ impl ProcessHandle {
 
     /// Returns when all its threads stand still, after [`ProcessHandle::freeze`].
     pub async fn stands_still(&self) -> Result<(), HandleError> {
-        let Life::Process { descriptor, .. } = self.running()?.life else { return Ok(()) };
+        let descriptor = match self.running()?.life {
+            Life::Process { descriptor, .. } => descriptor,
+            Life::Embedded { .. } => return Ok(()),
+            Life::Container(reins) => return reins.settled().await,
+        };
         let waited = tokio::task::spawn_blocking(move || stopped(&descriptor)).await;
         let refused = |source| HandleError::Refused { what: "wait for", source };
         waited.map_err(|error| refused(error.into()))?
+    }
+
+    /// Returns when a signal that was sent has reached it. A container's engine takes its time, and the
+    /// container goes on meanwhile.
+    fn settled(&self) -> BoxFuture<'static, ()> {
+        match self.running().map(|target| target.life) {
+            Ok(Life::Container(reins)) => {
+                async move { told("signal", reins.settled().await) }.boxed()
+            }
+            Ok(Life::Process { .. } | Life::Embedded { .. }) | Err(_) => ready(()).boxed(),
+        }
     }
 
     fn send(
@@ -255,18 +285,20 @@ fn stopped(process: &OwnedFd) -> Result<(), HandleError> {
 }
 
 impl proxy::Signals for ProcessHandle {
-    fn kill(&self) {
+    fn kill(&self) -> BoxFuture<'_, ()> {
         told("kill", Self::kill(self));
+        self.settled()
     }
 
-    fn freeze(&self) {
+    fn freeze(&self) -> BoxFuture<'_, ()> {
         told("freeze", Self::freeze(self));
+        self.settled()
     }
 }
 
 /// That a process is gone already is what a fault is prepared for; anything else is for the log.
 fn told(what: &str, sent: Result<(), HandleError>) {
-    if let Err(error @ HandleError::Refused { .. }) = sent {
+    if let Err(error @ (HandleError::Refused { .. } | HandleError::Engine { .. })) = sent {
         tracing::error!(error = &error as &dyn std::error::Error, "cannot {what} a subject");
     }
 }

@@ -21,6 +21,7 @@ use tokio::time::timeout;
 use tracing::instrument::WithSubscriber;
 
 use super::command_line::CommandLine;
+use super::containers::{self, Image, Launched};
 use super::embedded::{self, Gate, How, Ways};
 use super::error::SubjectError;
 use super::handle::{HandleError, Life, ProcessHandle};
@@ -76,6 +77,8 @@ pub enum Program {
         /// Theirs.
         line: CommandLine,
     },
+    /// A container of this image.
+    Image(Box<Image>),
     /// A part of this process.
     Embedded(Box<Ways>),
 }
@@ -173,6 +176,20 @@ impl Process {
             tell.send_replace(Some(embedded::status(how)));
         });
         Ok(Self { subject, log: file, handle, life, ended })
+    }
+
+    /// Starts it as a container, which has its own input and writes its log.
+    pub(super) fn contain(
+        image: &Image,
+        launch: containers::Launch,
+        handle: ProcessHandle,
+    ) -> Result<Self, SubjectError> {
+        let (subject, path) = (launch.subject, launch.log.clone());
+        let launched = image.launch(launch);
+        let wrap = |source| SubjectError::Process { what: "start", subject, source };
+        let Launched { life, ended } = launched.map_err(wrap)?;
+        handle.reach_life(life.clone(), ended.clone());
+        Ok(Self { subject, log: LogFile { path, own: None }, handle, life, ended })
     }
 
     fn launch(

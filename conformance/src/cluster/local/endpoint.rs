@@ -88,7 +88,7 @@ impl Endpoint {
 }
 
 /// An error with all its causes.
-pub(in crate::cluster) fn chain(error: &dyn std::error::Error) -> String {
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     let mut text: Vec<String> = causes.map(ToString::to_string).collect();
     text.dedup();

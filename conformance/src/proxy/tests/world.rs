@@ -1,7 +1,7 @@
 //! A proxy between an API server and a subject that do what a test says, and the log of it.
 
 use std::collections::BTreeMap;
-use std::future::Future;
+use std::future::{Future, ready};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -438,11 +438,13 @@ impl TestSignals {
 }
 
 impl Signals for TestSignals {
-    fn kill(&self) {
+    fn kill(&self) -> BoxFuture<'_, ()> {
         *self.0.lock().unwrap().entry("kill").or_default() += 1;
+        ready(()).boxed()
     }
 
-    fn freeze(&self) {
+    fn freeze(&self) -> BoxFuture<'_, ()> {
         *self.0.lock().unwrap().entry("freeze").or_default() += 1;
+        ready(()).boxed()
     }
 }

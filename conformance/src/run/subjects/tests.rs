@@ -113,7 +113,7 @@ async fn to_restart_one_that_runs_kills_it_first() {
 async fn what_a_fault_kills_is_killed_and_is_no_death() {
     let mut scene = Scene::new().await;
     scene.subjects.start(ADAPTER).await.unwrap();
-    proxy::Signals::kill(&scene.subjects.handle(ADAPTER));
+    proxy::Signals::kill(&scene.subjects.handle(ADAPTER)).await;
     assert_eq!(scene.told_all().await, [Started, Ready, Killed]);
     assert!(scene.subjects.has_died().is_none());
     let error = scene.subjects.kill(ADAPTER).await.unwrap_err().to_string();
@@ -136,7 +136,7 @@ async fn a_death_that_nobody_asked_for_is_one_and_says_how() {
 async fn who_stands_still_is_told_whoever_froze_it() {
     let mut scene = Scene::new().await;
     scene.subjects.start(ADAPTER).await.unwrap();
-    proxy::Signals::freeze(&scene.subjects.handle(ADAPTER));
+    proxy::Signals::freeze(&scene.subjects.handle(ADAPTER)).await;
     assert_eq!(scene.told_all().await, [Started, Ready, Frozen]);
     // It stands still already: nothing more is told.
     scene.subjects.freeze(ADAPTER).await.unwrap();
