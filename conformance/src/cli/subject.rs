@@ -1,11 +1,7 @@
 //! `dispatch-conformance subject`: becomes one of the subjects. Started by the suite itself.
 
-use std::path::PathBuf;
-
 use clap::{Args, Subcommand};
 use dispatch_adapter::serve;
-use dispatch_admission::Config;
-use tokio::signal::unix::{SignalKind, signal};
 
 use super::terminal;
 use crate::exit_code::ExitCode;
@@ -22,14 +18,7 @@ pub(super) struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Subject {
     /// The admission controller.
-    Admission {
-        /// Its configuration file.
-        #[arg(long)]
-        config: PathBuf,
-        /// The broken controller to be, instead of the reference.
-        #[arg(long)]
-        mutant: Option<String>,
-    },
+    Admission(Box<Admission>),
     /// The adapter, driven on standard input and output.
     Adapter {
         /// The broken adapter to be, instead of the reference.
@@ -38,12 +27,21 @@ enum Subject {
     },
 }
 
+#[derive(Debug, Args)]
+struct Admission {
+    /// The broken controller to be, instead of the reference.
+    #[arg(long)]
+    mutant: Option<String>,
+    #[command(flatten)]
+    options: dispatch_admission::cli::Options,
+}
+
 /// Runs the subject until it is asked to stop.
 pub(super) async fn run(arguments: Arguments) -> ExitCode {
     let log = tracing_subscriber::fmt().with_env_filter(subject::filter()).with_ansi(false);
     log.with_writer(std::io::stderr).init();
     let ended = match arguments.subject {
-        Subject::Admission { config, mutant } => admission(&config, mutant.as_deref()).await,
+        Subject::Admission(admission) => controller(*admission).await,
         Subject::Adapter { mutant } => adapter(mutant.as_deref()).await,
     };
     match ended {
@@ -55,16 +53,11 @@ pub(super) async fn run(arguments: Arguments) -> ExitCode {
     }
 }
 
-async fn admission(
-    config: &std::path::Path,
-    mutant: Option<&str>,
-) -> Result<(), Box<dyn std::error::Error>> {
-    let config = Config::from_file(config)?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    let shutdown = async move {
-        terminate.recv().await;
-    };
-    Ok(dispatch_admission::run(config, mutants::controller(mutant)?, shutdown).await?)
+async fn controller(admission: Admission) -> Result<(), Box<dyn std::error::Error>> {
+    let shutdown = dispatch_admission::cli::shutdown()?;
+    let config = admission.options.configuration()?;
+    let parts = mutants::controller(admission.mutant.as_deref())?;
+    Ok(dispatch_admission::run(config, parts, shutdown).await?)
 }
 
 async fn adapter(mutant: Option<&str>) -> Result<(), Box<dyn std::error::Error>> {
