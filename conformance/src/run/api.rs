@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use crate::follow::{Collection, Seen, follow};
-use crate::scenario::EditPatch;
+use crate::scenario::{EditPatch, Propagation};
 
 /// The field manager of what the suite makes.
 const MANAGER: &str = "dispatch-conformance";
@@ -110,12 +110,19 @@ pub(super) async fn delete(client: &Client, named: &Named) -> Result<Deleted, Re
     delete_as(client, named, DeleteParams::background()).await
 }
 
-/// Deletes an object, once what it owns is gone.
-pub(super) async fn delete_in_foreground(
+/// Deletes an object, at once or with its grace period.
+pub(super) async fn delete_with(
     client: &Client,
     named: &Named,
+    propagation: Propagation,
+    force: bool,
 ) -> Result<Deleted, RequestError> {
-    delete_as(client, named, DeleteParams::foreground()).await
+    let params = match propagation {
+        Propagation::Background => DeleteParams::background(),
+        Propagation::Foreground => DeleteParams::foreground(),
+    };
+    let params = if force { params.grace_period(0) } else { params };
+    delete_as(client, named, params).await
 }
 
 async fn delete_as(

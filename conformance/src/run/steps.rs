@@ -84,8 +84,8 @@ async fn one(
         Action::Linger { job } => pods::linger(stage, job),
         Action::LetGo { job } => pods::let_go(stage, job),
         Action::End { job, end } => pods::end(stage, job, *end),
-        Action::Delete { thing, propagation } => {
-            administrator::delete(stage, thing, *propagation).await
+        Action::Delete { thing, propagation, force } => {
+            administrator::delete(stage, thing, *propagation, *force).await
         }
         Action::Edit { thing, patch } => administrator::edit(stage, thing, patch).await,
         Action::Apply { target, field, manager } => apply::run(stage, target, field, manager).await,

@@ -84,6 +84,8 @@ pub enum Action {
         thing: Thing,
         /// When what it owns goes.
         propagation: Propagation,
+        /// Whether it is gone at once, without a grace period.
+        force: bool,
     },
     /// An administrator edits something.
     Edit {

@@ -21,13 +21,11 @@ pub(super) async fn delete(
     stage: &mut Stage<'_>,
     thing: &Thing,
     propagation: Propagation,
+    force: bool,
 ) -> Result<(), StepError> {
     let mut deleted = 0;
     for one in &named(stage, thing)? {
-        let became = match propagation {
-            Propagation::Background => api::delete(&stage.client, one).await?,
-            Propagation::Foreground => api::delete_in_foreground(&stage.client, one).await?,
-        };
+        let became = api::delete_with(&stage.client, one, propagation, force).await?;
         deleted += usize::from(became != Deleted::WasGone);
     }
     if deleted == 0 {

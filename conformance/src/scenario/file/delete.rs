@@ -1,5 +1,5 @@
 //! A deletion: `delete: jobset-of train`, or with more,
-//! `delete: { what: trainjob-of train, propagation: foreground }`.
+//! `delete: { what: trainjob-of train, propagation: foreground }`, `delete: { what: pods-of train, force: true }`.
 
 use std::fmt;
 
@@ -18,6 +18,7 @@ use crate::scenario::Propagation;
 pub(in crate::scenario) struct DeleteFile {
     what: Text,
     pub(in crate::scenario) propagation: Propagation,
+    pub(in crate::scenario) force: bool,
 }
 
 #[derive(Deserialize)]
@@ -26,6 +27,8 @@ struct Keys {
     what: Text,
     #[serde(default)]
     propagation: Propagation,
+    #[serde(default)]
+    force: bool,
 }
 
 impl DeleteFile {
@@ -56,11 +59,12 @@ impl<'de> Visitor<'de> for Written {
 
     fn visit_str<E: Error>(self, what: &str) -> Result<DeleteFile, E> {
         let what = Text::new(what.to_owned(), Location::UNKNOWN, Location::UNKNOWN);
-        Ok(DeleteFile { what, propagation: Propagation::default() })
+        Ok(DeleteFile { what, propagation: Propagation::default(), force: false })
     }
 
     fn visit_map<A: MapAccess<'de>>(self, keys: A) -> Result<DeleteFile, A::Error> {
-        let Keys { what, propagation } = Keys::deserialize(MapAccessDeserializer::new(keys))?;
-        Ok(DeleteFile { what, propagation })
+        let keys = Keys::deserialize(MapAccessDeserializer::new(keys))?;
+        let Keys { what, propagation, force } = keys;
+        Ok(DeleteFile { what, propagation, force })
     }
 }

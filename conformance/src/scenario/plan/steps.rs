@@ -80,7 +80,8 @@ impl Plan<'_> {
             StepFile::End(end) => self.end(end),
             StepFile::Delete(delete) => {
                 let thing = self.thing(&DeleteFile::what(delete))?;
-                Some(Action::Delete { thing, propagation: delete.value.propagation })
+                let DeleteFile { propagation, force, .. } = delete.value;
+                Some(Action::Delete { thing, propagation, force })
             }
             StepFile::Edit(edit) => self.edit(edit),
             StepFile::Apply(apply) => self.apply(apply),
