@@ -5,6 +5,7 @@
 //! judged again later and alone, and is untrusted when it is read back.
 
 mod asks;
+mod container;
 mod event;
 mod exchange;
 mod execution;
@@ -18,6 +19,7 @@ mod trail;
 mod writer;
 
 pub use asks::Asks;
+pub use container::{Account, ContainerSaid, Containers};
 pub use event::{
     Begin, CallAnswered, CallInvoked, CallOutcome, Change, End, EndedBy, Event, Gap, JobNamed,
     Kind, Mode, ObjectVersion, Role, SCHEMA, StepBegan, StepEnded, StepFailed, SubjectChange,

@@ -24,6 +24,7 @@ use tokio::task::JoinSet;
 
 pub use decide::{Action, decide};
 pub use node::{NodeSet, VIRTUAL};
+pub(crate) use policy::job_of;
 pub use policy::{Ending, PodPolicy, Policies};
 
 /// A stand-in kubelet at work. When it is dropped it stops working and leaves its nodes behind, for

@@ -3,6 +3,7 @@
 mod bell;
 pub mod cli;
 pub mod cluster;
+pub mod containers;
 pub mod exit_code;
 mod follow;
 pub mod history;

@@ -8,6 +8,7 @@
 mod api;
 mod case;
 mod cases;
+mod containers;
 mod error;
 mod existing;
 mod explain;
@@ -44,6 +45,7 @@ pub use proxied::Proxied;
 pub use sweep::{remains, sweep, would_make};
 pub use teardown::{Leaving, all_gone};
 
+use containers::Containers;
 use record::Record;
 use set_up::{Setting, set_up};
 use stage::{Stage, Tools};
@@ -54,7 +56,6 @@ use watch::{Halt, Watch};
 
 use crate::history::recorder::Journal;
 use crate::history::{Begin, End, EndedBy, History, SCHEMA, What};
-use crate::kubelet::Kubelet;
 use crate::scenario::Scenario;
 use crate::subject::Choice;
 
@@ -145,11 +146,11 @@ pub async fn play(
         Ok(_) => watch.over(Box::pin(set_up(setting, &mut tools))).await,
         Err(source) => Err(Halt::Error(RunError::Prepare { what: "its namespace", source })),
     };
-    let (ended, kubelet, record) = match ready {
+    let (ended, containers, record) = match ready {
         Ok(mut stage) => {
             let played = watch.over(steps::play(&mut stage, tools.observer)).await;
-            let (kubelet, record) = finish(stage).await;
-            (played, Some(kubelet), Some(record))
+            let (containers, record) = finish(stage).await;
+            (played, Some(containers), Some(record))
         }
         Err(halt) => (Err(halt), None, None),
     };
@@ -161,8 +162,8 @@ pub async fn play(
     } else {
         teardown::teardown(host, &client, &names, &rights, &gates).await
     };
-    // Until here it ended the pods that were removed.
-    drop(kubelet);
+    // Until here the stand-in kubelet ended the pods that were removed.
+    drop(containers);
     let Torn { left: left_behind, leaving } = torn;
     match ended {
         Ok(ended) => Ok((Played { folder, history, ended, left_behind, leaving }, recorded)),
@@ -175,14 +176,15 @@ pub async fn play(
     }
 }
 
-/// Stops the subjects and lets the recorder see all that happened. The kubelet goes on.
-async fn finish(mut stage: Box<Stage<'_>>) -> (Kubelet, Record) {
+/// Stops the subjects and lets the recorder see all that happened. The stand-in kubelet goes on.
+async fn finish(mut stage: Box<Stage<'_>>) -> (Containers, Record) {
     // Whoever is held back could not end.
     std::mem::take(&mut stage.faults).into_values().flatten().for_each(|placed| placed.remove());
     stage.subjects.stop_all().await;
     stage.recorder.stop().await;
-    stage.kubelet.let_all_go();
-    (stage.kubelet, stage.record)
+    stage.record.read();
+    stage.containers.finish(&stage.record.history).await;
+    (stage.containers, stage.record)
 }
 
 /// Writes how it ended, as far as the history can still be written.
@@ -227,5 +229,6 @@ fn begin(scenario: &Scenario, host: &dyn Host, settings: &Settings, names: &Name
         feature_gates: scenario.given.kueue_feature_gates.clone(),
         subjects: settings.subjects.names(),
         seed: host.seed(),
+        containers: host.containers().containers(),
     }
 }

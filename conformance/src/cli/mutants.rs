@@ -85,6 +85,7 @@ pub(super) async fn run(arguments: Arguments) -> ExitCode {
 
 /// Everything that can be refused before a cluster is touched.
 fn ask(arguments: Arguments) -> Result<Asked, ExitCode> {
+    arguments.place.refuse_without_kubelets()?;
     let scenarios = scenarios::load(&Source::Embedded)?;
     let wanted = mutants::matching(&arguments.filter).map_err(|error| {
         say(&format!("error: {error}"));

@@ -135,6 +135,7 @@ fn ask(arguments: Arguments) -> Result<Asked, ExitCode> {
     if arguments.same_seed {
         arguments.place.refuse_without_seed("--same-seed")?;
     }
+    arguments.place.refuse_without_kubelets()?;
     let options = options(&arguments);
     let subjects = subjects(&arguments)?;
     let source = Source::of(arguments.scenarios);

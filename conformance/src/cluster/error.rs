@@ -247,6 +247,16 @@ pub enum ClusterError {
         /// The cluster's name.
         name: String,
     },
+    /// There is no program for the containers of scenarios' jobs.
+    #[error("real containers have no program: {detail}")]
+    #[diagnostic(
+        code(cluster::no_container_program),
+        help("build it, or name it with --container-program")
+    )]
+    NoContainerProgram {
+        /// What was looked at, and what is wrong with it.
+        detail: String,
+    },
     /// An upstream manifest is not of the expected form.
     #[error("{}: {detail}", file.display())]
     #[diagnostic(

@@ -9,6 +9,7 @@
 mod bring_up;
 mod component;
 mod configuration;
+mod container_image;
 mod engine;
 mod images;
 mod lead;

@@ -10,7 +10,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Delivered, FaultChanged, Request, RequestEnded, RequestSent};
+use super::{
+    ContainerSaid, Containers, Delivered, FaultChanged, Request, RequestEnded, RequestSent,
+};
 
 /// The schema that is written: a name and a major number. A field or a variant that older readers
 /// would misread asks for the next major; older majors stay readable.
@@ -70,6 +72,8 @@ pub enum What {
     Delivered(Box<Delivered>),
     /// Something happened with a fault.
     Fault(FaultChanged),
+    /// A container of a job printed a line.
+    Container(Box<ContainerSaid>),
     /// The last event.
     End(End),
 }
@@ -122,6 +126,9 @@ pub struct Begin {
     /// What everything came of that was left to chance; `None` where that cannot be said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
+    /// What the containers of the jobs are. Real ones say for themselves who they are and how long.
+    #[serde(default, skip_serializing_if = "Containers::is_default")]
+    pub containers: Containers,
 }
 
 /// What is judged: the reference adapter and controller, unless one of these says otherwise.

@@ -9,11 +9,12 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::{
-    Begin, CallAnswered, CallInvoked, CallOutcome, Change, End, EndedBy, Event, Gap, History,
-    JobNamed, Kind, Mode, ObjectVersion, Role, SCHEMA, Subject, SubjectChange, SubjectChanged,
-    SubjectNames, Verb, What,
+    Begin, CallAnswered, CallInvoked, CallOutcome, Change, Containers, End, EndedBy, Event, Gap,
+    History, JobNamed, Kind, Mode, ObjectVersion, Role, SCHEMA, Subject, SubjectChange,
+    SubjectChanged, SubjectNames, Verb, What,
 };
 
+mod containers;
 mod requests;
 
 pub(crate) use requests::{ADAPTER, CONTROLLER, SECOND, ask, check_body, raise_body};
@@ -63,6 +64,7 @@ fn begin(mode: Mode) -> Begin {
         feature_gates: BTreeMap::new(),
         subjects: SubjectNames::default(),
         seed: None,
+        containers: Containers::StandIn,
     }
 }
 

@@ -154,6 +154,7 @@ fn subject(what: &What) -> String {
         What::RequestEnded(ended) => format!("the end of request {}", ended.request),
         What::Delivered(delivered) => format!("an event of the watch {}", delivered.request),
         What::Fault(fault) => format!("a change of the fault {}", fault.fault),
+        What::Container(said) => format!("what the container of {} printed", said.pod),
         What::End(_) => "the end".to_owned(),
     }
 }

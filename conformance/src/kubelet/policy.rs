@@ -57,8 +57,13 @@ impl Policies {
         let uid = pod.metadata.uid.as_deref().unwrap_or_default();
         PodPolicy {
             ending: self.endings.get(uid).copied(),
-            lingers: job_of(pod).is_some_and(|job| self.lingering.contains(job)),
+            lingers: job_of(pod).is_some_and(|job| self.lingers(job)),
         }
+    }
+
+    /// Whether the pods of a job linger.
+    pub fn lingers(&self, job: &str) -> bool {
+        self.lingering.contains(job)
     }
 
     /// Sets whether the pods of a job linger.
@@ -78,7 +83,7 @@ impl Policies {
 
 /// The job that a pod belongs to, as people name it: the `JobSet`, which has the `TrainJob`'s name,
 /// or else the Job.
-fn job_of(pod: &Pod) -> Option<&str> {
+pub(crate) fn job_of(pod: &Pod) -> Option<&str> {
     let labels = pod.metadata.labels.as_ref()?;
     let name =
         labels.get(names::JOBSET_NAME).or_else(|| labels.get("batch.kubernetes.io/job-name"));

@@ -61,6 +61,11 @@ pub(super) fn describe(history: &History, event: &Event) -> String {
         | What::RequestEnded(_)
         | What::Delivered(_)
         | What::Fault(_) => request::describe(history, &event.what),
+        What::Container(line) => {
+            let (words, a) = (line.said.what.as_str(), line.said.admission.as_deref());
+            let a = a.map_or_else(|| "without A".to_owned(), |a| format!("with A={a}"));
+            format!("the container of Pod {} says {a}: {words}", line.pod)
+        }
         What::End(_) => "the run ends".to_owned(),
     };
     shorten(&plain(&text))

@@ -1,6 +1,6 @@
 //! What judges look at: the history, with what several of them need worked out once.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dispatch_contract::resources::{CheckState, TrainJob, Workload};
 use dispatch_contract::{AdmissionCount, ObjectName, names};
@@ -8,7 +8,9 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::requests::Requests;
-use crate::history::{Begin, Call, Exchange, History, Kind, Mode, Role, Trail, Verb, Version};
+use crate::history::{
+    Account, Begin, Call, Exchange, History, Kind, Mode, Role, Trail, Verb, Version,
+};
 
 mod family;
 mod subjects;
@@ -40,6 +42,8 @@ pub(super) struct Case<'a> {
     pub(super) incarnations: Vec<Incarnation>,
     /// The requests of the subjects.
     pub(super) requests: Requests<'a>,
+    /// What the containers said of themselves, by the UID of their pod.
+    pub(super) accounts: BTreeMap<&'a str, Account<'a>>,
 }
 
 /// A Workload and whose it is.
@@ -91,6 +95,7 @@ impl<'a> Case<'a> {
             incarnations: subjects::incarnations(history),
             checks,
             requests,
+            accounts: history.accounts(),
         }
     }
 

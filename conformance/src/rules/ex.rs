@@ -1,5 +1,6 @@
 //! Executions.
 
+mod account;
 pub(super) mod bypassed;
 pub(super) mod healed;
 pub(super) mod identity;

@@ -12,6 +12,7 @@ use kube::Client;
 
 use super::api::{apply_status, create};
 use super::{Names, RunError};
+use crate::containers::Choice;
 use crate::scenario::Given;
 
 pub(super) use access::{PrivateFolder, Token};
@@ -24,6 +25,14 @@ pub(super) struct Access {
     pub(super) adapter: Token,
     /// The controller's bearer token.
     pub(super) controller: Token,
+}
+
+/// What is made of a scenario.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted<'a> {
+    pub(super) names: &'a Names,
+    pub(super) given: &'a Given,
+    pub(super) containers: &'a Choice,
 }
 
 /// The rights that both subjects ship.
@@ -43,11 +52,10 @@ pub(super) fn shipped(names: &Names) -> Result<Vec<Rights>, RunError> {
 /// Makes everything in the scenario's namespace and beside it. The namespace is there already.
 pub(super) async fn make(
     client: &Client,
-    names: &Names,
-    given: &Given,
+    Wanted { names, given, containers }: Wanted<'_>,
     (rights, clock): (&[Rights], &dyn Clock),
 ) -> Result<Access, RequestError> {
-    let mut all = objects::all(names, given);
+    let mut all = objects::all(names, given, containers);
     all.extend([access::ADAPTER, access::CONTROLLER].map(|name| access::account(name, names)));
     all.extend(rights.iter().flat_map(Rights::roles).cloned());
     try_join_all(all.into_iter().map(|object| create(client, object))).await?;

@@ -10,6 +10,7 @@ use kube::Client;
 
 use super::Names;
 use crate::cluster::LeadThrough;
+use crate::containers::Choice;
 use crate::history::recorder::{Revisions, Source};
 use crate::proxy::{PortService, Upstream};
 use crate::scenario::{Component, Need, Scenario};
@@ -73,6 +74,11 @@ pub trait Host: Send + Sync {
         None
     }
 
+    /// What the containers of jobs are.
+    fn containers(&self) -> Choice {
+        Choice::StandIn
+    }
+
     /// Whether the whole cluster goes with its scenario, so that nothing need be removed.
     fn is_disposable(&self) -> bool {
         false
@@ -116,7 +122,8 @@ pub trait Host: Send + Sync {
 
 /// Why a scenario cannot be played on a cluster; `None` if it can.
 pub fn unmet(host: &dyn Host, scenario: &Scenario) -> Option<&'static str> {
-    scenario.needs.iter().find_map(|need| host.lacks(*need))
+    let lacks = scenario.needs.iter().find_map(|need| host.lacks(*need));
+    lacks.or_else(|| host.containers().unplayable(scenario))
 }
 
 /// The way on which a component's requests are led.

@@ -10,6 +10,7 @@ use super::Names;
 use super::host::{Claim, Frozen, Host, HostError, Led, Way};
 use crate::cluster::kind::{Lead, Running};
 use crate::cluster::local::{FeatureGate, FeatureGates};
+use crate::containers::Choice;
 use crate::proxy::Upstream;
 use crate::scenario::Component;
 
@@ -19,7 +20,12 @@ impl Host for Running {
     }
 
     fn versions(&self) -> BTreeMap<String, String> {
-        self.state().versions
+        let mut versions = self.state().versions;
+        if let Choice::Real { image } = Running::containers(self) {
+            let tag = image.rsplit_once(':').map_or(image.as_str(), |(_, tag)| tag);
+            versions.insert("container".to_owned(), tag.to_owned());
+        }
+        versions
     }
 
     fn client(&self) -> Client {
@@ -35,6 +41,10 @@ impl Host for Running {
 
     fn address(&self) -> BoxFuture<'_, Result<IpAddr, HostError>> {
         Box::pin(async move { Ok(self.gateway().await?) })
+    }
+
+    fn containers(&self) -> Choice {
+        Running::containers(self).clone()
     }
 
     fn feature_gates(&self) -> BTreeMap<String, bool> {

@@ -10,6 +10,7 @@ use dispatch_contract::{Entropy, ObjectName};
 use kube::Client;
 use tokio::time::timeout;
 
+use super::containers::Containers;
 use super::error::{RunError, StepError};
 use super::fixture::{self, Access, PrivateFolder, Rights, Token};
 use super::names::JobNames;
@@ -22,7 +23,6 @@ use super::{Host, Names, Settings};
 use crate::cluster::local::guard;
 use crate::history::recorder::{Journal, Recorded, Recorder};
 use crate::history::{Kind, Role, Subject};
-use crate::kubelet::Kubelet;
 use crate::mutants;
 use crate::proxy::{JournalLog, Log};
 use crate::scenario::{Action, AdapterCall, Fact, PreflightPolicy, Scenario, Truth};
@@ -75,16 +75,17 @@ pub(super) async fn set_up<'a>(
     tools.say("the recorder");
     let journal = Arc::clone(&setting.journal);
     let recorder = Recorder::start(host.recorded_from(), journal, recorded(names)).await?;
-    tools.say("queues, runtime, rights and virtual nodes");
-    let made = fixture::make(client, names, &scenario.given, (setting.rights, &*tools.clock));
-    let (nodes, namespace) = (names.nodes(), names.namespace());
-    let kubelet = Kubelet::start(client.clone(), nodes, &namespace, Arc::clone(&tools.clock));
-    let (access, kubelet) = tokio::join!(made, kubelet);
+    tools.say("queues, runtime, rights and nodes");
+    let choice = host.containers();
+    let wanted = fixture::Wanted { names, given: &scenario.given, containers: &choice };
+    let made = fixture::make(client, wanted, (setting.rights, &*tools.clock));
+    let with = (Arc::clone(&tools.clock), Arc::clone(&setting.journal));
+    let (access, containers) = tokio::join!(made, Containers::start(&choice, client, names, with));
     let prepare = |what| move |source| RunError::Prepare { what, source };
     let access = access.map_err(prepare("its queues, runtime and rights"))?;
-    let kubelet = kubelet.map_err(prepare("its virtual nodes"))?;
+    let containers = containers.map_err(prepare("its virtual nodes"))?;
     tools.say("the adapter and the controller");
-    stage(setting, tools, access, recorder, kubelet).await
+    stage(setting, tools, access, recorder, containers).await
 }
 
 async fn stage<'a>(
@@ -92,7 +93,7 @@ async fn stage<'a>(
     tools: &mut Tools<'_>,
     access: Access,
     recorder: Recorder,
-    kubelet: Kubelet,
+    containers: Containers,
 ) -> Result<Box<Stage<'a>>, RunError> {
     let replicas = 0..setting.scenario.given.controller_replicas;
     let taps = taps(&setting, replicas.clone().map(controller).chain([ADAPTER])).await?;
@@ -151,7 +152,7 @@ async fn stage<'a>(
         time_scale: settings.time_scale,
         record: Record::new(notes),
         recorder,
-        kubelet,
+        containers,
         subjects,
         jobs: BTreeMap::new(),
         job_names,

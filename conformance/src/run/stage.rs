@@ -11,6 +11,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::case::Case;
+use super::containers::Containers;
 use super::error::{RunError, StepError};
 use super::fixture::PrivateFolder;
 use super::host::Frozen;
@@ -21,7 +22,6 @@ use super::subjects::Subjects;
 use super::{Host, Names, Observer};
 use crate::history::recorder::Recorder;
 use crate::history::{CallAnswered, CallInvoked, CallOutcome, JobNamed, Kind, Verb, What};
-use crate::kubelet::Kubelet;
 use crate::proxy::Placed;
 use crate::scenario::{AdapterCall, Component, FaultName, JobName, Scenario};
 use crate::subject::{Adapter, Call, Failure, Unanswered};
@@ -39,7 +39,7 @@ pub(super) struct Stage<'a> {
     pub(super) time_scale: u32,
     pub(super) record: Record,
     pub(super) recorder: Recorder,
-    pub(super) kubelet: Kubelet,
+    pub(super) containers: Containers,
     pub(super) subjects: Subjects,
     pub(super) jobs: BTreeMap<JobName, Job>,
     /// The names that jobs get in the cluster, by what the scenario calls them: known before they

@@ -81,9 +81,9 @@ async fn one(
         Action::Until { fact, deadline, or_breaks } => {
             until::run(stage, step, fact, *deadline, *or_breaks, observer).await
         }
-        Action::Linger { job } => pods::linger(stage, job),
-        Action::LetGo { job } => pods::let_go(stage, job),
-        Action::End { job, end } => pods::end(stage, job, *end),
+        Action::Linger { job } => pods::linger(stage, job).await,
+        Action::LetGo { job } => pods::let_go(stage, job).await,
+        Action::End { job, end } => pods::end(stage, job, *end).await,
         Action::Delete { thing, propagation, force } => {
             administrator::delete(stage, thing, *propagation, *force).await
         }

@@ -1,7 +1,7 @@
 //! The cluster of a run: brought up before anything is played, left when all has ended.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
@@ -15,6 +15,7 @@ use crate::cli::terminal::{Lines, chain, complain, say, settle, transient};
 use crate::cluster::local::{DEFAULT_NAME, Options, Ownership, Running, take_up_or_start};
 use crate::cluster::simulated::{DEFAULT_SEED, Simulated};
 use crate::cluster::{ClusterError, existing, kind};
+use crate::containers::{NoProgram, Program};
 use crate::exit_code::ExitCode;
 use crate::run::{self, Host, Interruption, Interrupts, Leaving, Proxied};
 use crate::scenario::Scenario;
@@ -32,6 +33,16 @@ enum Cluster {
     Existing,
 }
 
+/// What the containers of jobs can be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum OfJobs {
+    /// None: a stand-in kubelet moves the pods, exactly when a scenario says so.
+    StandIn,
+    /// A program of ours, run by the cluster's kubelets. EX-01 and EX-02 are then judged by what each
+    /// container says of itself too.
+    Real,
+}
+
 /// Where to play, as it is asked for on the command line.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Where {
@@ -46,6 +57,13 @@ pub(in crate::cli) struct Where {
     /// and deleted afterwards.
     #[arg(long)]
     reuse: bool,
+    /// Of `kind`: what runs in the pods of jobs.
+    #[arg(long, value_enum, default_value_t = OfJobs::StandIn)]
+    containers: OfJobs,
+    /// With --containers real: the static program `dispatch-container`, where it is not beside this
+    /// program.
+    #[arg(long, value_name = "FILE")]
+    container_program: Option<PathBuf>,
     #[command(flatten)]
     context: Context,
     /// Of `simulated`: what everything that is left to chance comes of. The same seed gives the same
@@ -82,12 +100,43 @@ impl Where {
         Err(ExitCode::Usage)
     }
 
+    /// Refuses options that the kind of cluster does not have.
+    pub(in crate::cli) fn refuse_without_kubelets(&self) -> Result<(), ExitCode> {
+        let asks = self.containers == OfJobs::Real || self.container_program.is_some();
+        if !asks || self.cluster == Cluster::Kind {
+            return Ok(());
+        }
+        let why = "only a cluster of kind runs containers of the suite's; choose --cluster kind";
+        say(&format!("error: --containers real: {why}"));
+        Err(ExitCode::Usage)
+    }
+
+    /// The program of real containers, where they are asked for.
+    fn program(&self) -> Result<Option<Program>, ClusterError> {
+        if self.containers == OfJobs::StandIn {
+            return Ok(None);
+        }
+        let found = Program::find(
+            self.container_program.as_deref(),
+            &std::env::current_exe().unwrap_or_default(),
+        );
+        let missing =
+            |error: NoProgram| ClusterError::NoContainerProgram { detail: error.to_string() };
+        found.map(Some).map_err(missing)
+    }
+
     /// What says where, besides the kind of cluster and the seed.
     pub(in crate::cli) fn options(&self) -> Vec<String> {
         let reused = self.cluster == Cluster::Kind && self.reuse;
         let mut options: Vec<_> = reused.then(|| "--reuse".to_owned()).into_iter().collect();
         if (reused || self.cluster == Cluster::Local) && self.name != DEFAULT_NAME {
             options.extend(["--name".to_owned(), self.name.clone()]);
+        }
+        if self.containers == OfJobs::Real {
+            options.extend(["--containers", "real"].map(str::to_owned));
+        }
+        if let Some(program) = &self.container_program {
+            options.extend(["--container-program".to_owned(), program.display().to_string()]);
         }
         if self.cluster == Cluster::Existing {
             options.extend(self.context.words());
@@ -259,8 +308,17 @@ async fn bring_up(asked: &Where, run: &str, mut interrupts: Interrupts) -> Resul
         let cluster = match asked.cluster {
             Cluster::Kind => {
                 let options = kind::Options::new(&asked.name)?;
+                // Before anything is made.
+                let program = asked.program()?;
                 let created = Box::pin(kind::take_up_or_create(options, asked.reuse, &Lines)).await;
-                Real::Kind(Box::new(created?))
+                let mut cluster = created?;
+                if let Some(program) = &program
+                    && let Err(error) = cluster.use_containers(program).await
+                {
+                    cluster.shut_down().await?;
+                    return Err(error);
+                }
+                Real::Kind(Box::new(cluster))
             }
             Cluster::Existing => Real::Existing(Box::new(begin(&asked.context, run).await?)),
             Cluster::Simulated | Cluster::Local => {

@@ -2,6 +2,7 @@
 
 use super::bring_up::{DEPLOYMENTS, Options, make, ready};
 use super::component::Component;
+use super::container_image;
 use super::engine::{self, Kind};
 use super::lead::{self, Lead};
 use super::manifests;
@@ -13,6 +14,7 @@ use crate::cluster::local::waiting::Waits;
 use crate::cluster::local::{Claims, ClusterFolder, FeatureGates, Places, endpoint, files};
 use crate::cluster::progress::Silent;
 use crate::cluster::{ClusterError, LeadThrough, Progress};
+use crate::containers::{Choice, Program};
 use base64::prelude::{BASE64_STANDARD, Engine};
 use fs_err as fs;
 use k8s_openapi::api::apps::v1::Deployment;
@@ -79,6 +81,7 @@ pub(super) fn is_held(folder: &ClusterFolder) -> bool {
 pub struct Running {
     inner: Arc<Inner>,
     stay: Stay,
+    containers: Choice,
     _held: Option<Held>,
 }
 
@@ -124,12 +127,12 @@ pub async fn take_up_or_create(
     if !reuse {
         let held = Held::take(&options.folder()?, &options.name)?;
         let (inner, held) = make(&options, held, progress).await?;
-        return Ok(Running { inner: Arc::new(inner), stay: Stay::Deleted, _held: Some(held) });
+        return Ok(Running::new(inner, Stay::Deleted, Some(held)));
     }
     let Some(state) = ready(&options).await? else {
         let held = Held::take(&options.folder()?, &options.name)?;
         let (inner, _) = make(&options, held, progress).await?;
-        return Ok(Running { inner: Arc::new(inner), stay: Stay::Kept, _held: None });
+        return Ok(Running::new(inner, Stay::Kept, None));
     };
     if let Some(difference) = options.difference(&state) {
         return Err(ClusterError::Occupied { name: options.name, difference });
@@ -137,7 +140,7 @@ pub async fn take_up_or_create(
     let client = endpoint::admin(&state.kubeconfig).await?;
     let inner = Inner::new(&options, options.folder()?, state, client)?;
     lead_none(&inner, progress).await?;
-    Ok(Running { inner: Arc::new(inner), stay: Stay::Kept, _held: None })
+    Ok(Running::new(inner, Stay::Kept, None))
 }
 
 /// Ends what a run that was killed has led: its proxy is gone, and nothing gets done.
@@ -316,6 +319,10 @@ impl Inner {
 }
 
 impl Running {
+    fn new(inner: Inner, stay: Stay, held: Option<Held>) -> Self {
+        Self { inner: Arc::new(inner), stay, containers: Choice::StandIn, _held: held }
+    }
+
     /// The administrator's client. It sends nothing twice by itself.
     pub fn client(&self) -> kube::Client {
         self.inner.client.clone()
@@ -334,6 +341,20 @@ impl Running {
     /// What is known of it.
     pub fn state(&self) -> State {
         self.inner.state()
+    }
+
+    /// What the containers of scenarios' jobs are.
+    pub fn containers(&self) -> &Choice {
+        &self.containers
+    }
+
+    /// From now on scenarios' jobs are of real containers, which run this program. Returns when its node
+    /// has their image.
+    pub async fn use_containers(&mut self, program: &Program) -> Result<(), ClusterError> {
+        let node = &self.inner.node;
+        let image = container_image::load(node, program, &self.inner.folder.run()).await?;
+        self.containers = Choice::Real { image };
+        Ok(())
     }
 
     /// What becomes of it when the run is over.

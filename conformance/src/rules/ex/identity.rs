@@ -11,13 +11,15 @@
 //! # How it is judged
 //! A of an execution is the count of the `TrainJob` version that starts it. A pod that outlives its
 //! execution belongs to the next one too. A count that somebody else lowers is none of dispatch's: what
-//! comes of it is (RG-13).
+//! comes of it is (RG-13). Where the containers are real, EX-01 is judged by the A that each of them was
+//! given too.
 //!
 //! # A history that breaks them
 //! The object is preempted and resumed, with A=1 both times.
 
 use dispatch_contract::names;
 
+use super::account;
 use crate::history::{Execution, Kind, Trail};
 use crate::rules::case::{Case, Family, count};
 use crate::rules::writer;
@@ -44,6 +46,11 @@ pub(in crate::rules) const EX_03: Judge = Judge {
 };
 
 fn rises(case: &Case<'_>) -> Verdict {
+    account::with_accounts(case, shown(case), account::identities)
+}
+
+/// Whether they rise by what the API server showed.
+fn shown(case: &Case<'_>) -> Verdict {
     let mut seen = false;
     for family in &case.objects {
         let mut highest = None;

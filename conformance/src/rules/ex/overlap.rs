@@ -7,9 +7,14 @@
 //! # Why it matters
 //! Two executions at once write to the same checkpoint.
 //!
+//! # How it is judged
+//! By the `TrainJob` and its pods, as the API server shows them; where the containers are real, by what
+//! these say of themselves too.
+//!
 //! # A history that breaks it
 //! The object is preempted, a pod lingers Terminating, and the object is resumed.
 
+use super::account;
 use crate::history::Kind;
 use crate::rules::case::Case;
 use crate::rules::{Judge, Verdict};
@@ -24,6 +29,11 @@ pub(in crate::rules) const EX_02: Judge = Judge {
 };
 
 fn judge(case: &Case<'_>) -> Verdict {
+    account::with_accounts(case, shown(case), account::overlap)
+}
+
+/// By what the API server showed.
+fn shown(case: &Case<'_>) -> Verdict {
     let mut seen = false;
     for family in &case.objects {
         seen |= !family.executions.is_empty();

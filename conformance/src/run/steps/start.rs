@@ -54,7 +54,7 @@ pub(super) fn request(
         priority_class: priority.map(|priority| stage.names.priority_class(priority)),
         labels: [].into(),
         annotations: [].into(),
-        trainer: Some(trainer(cpu, pods)),
+        trainer: Some(trainer(&stage.host.containers(), cpu, pods)),
         initializer: None,
         active_deadline_seconds: deadline
             .map(|JobDeadline::Short| SHORT * i64::from(stage.time_scale)),

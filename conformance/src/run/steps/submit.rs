@@ -19,7 +19,7 @@ pub(super) async fn run(
     labels: &BTreeMap<String, String>,
 ) -> Result<(), StepError> {
     let name = job.as_str().to_owned();
-    let object = submitted(&stage.names, &name, kind, cpu, labels);
+    let object = submitted((&stage.names, &stage.host.containers()), &name, kind, cpu, labels);
     let kind = match kind {
         SubmitKind::TrainJob => Kind::TrainJob,
         SubmitKind::Job => Kind::Job,
