@@ -52,7 +52,7 @@ pub struct NotTold {
     why: String,
 }
 
-/// Tells it, and returns when it has heard it.
+/// Tells it, and returns when it has heard it. One whose pod is gone need not hear it.
 pub(super) async fn tell(
     client: &Client,
     namespace: &str,
@@ -70,7 +70,11 @@ pub(super) async fn tell(
             retry.tick().await;
             let request = http::Request::post(&uri).body(Vec::new());
             let request = request.map_err(|error| error.to_string())?;
-            client.request_text(request).await.map(drop).map_err(|error| error.to_string())
+            match client.request_text(request).await {
+                // The pod is gone: nobody reaches its container any more, and its kubelet ends it.
+                Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+                told => told.map(drop).map_err(|error| error.to_string()),
+            }
         };
         match timeout_at(deadline, asked).await {
             Ok(Ok(())) => return Ok(()),
