@@ -49,13 +49,18 @@ pub fn judge(scenario: &Scenario, history: &History) -> Judged {
         }
         outcomes.push(outcome);
     }
-    if history.end().is_none_or(|end| end.why == EndedBy::Interrupted) {
+    let broken_off = history.end().is_none_or(|end| end.why == EndedBy::Interrupted);
+    if broken_off {
         outcomes.push(Outcome::Open { why: "the scenario was not played to its end".to_owned() });
     }
     for expectation in &scenario.then {
         let what = line(Some((expectation.place.line, &expectation.text)));
         outcomes.push(match expectation.judge(history) {
             Finding::Held => Outcome::Held,
+            // The subjects were stopped in the middle of it, which is no part of what it expects.
+            Finding::Broken { because, .. } if broken_off => {
+                Outcome::Open { why: format!("{what}: {because}") }
+            }
             Finding::Broken { because, events } => {
                 failures.push(failure(history, what.clone(), &because, &events));
                 Outcome::Broken { because: format!("{what}: {because}") }

@@ -333,6 +333,27 @@ fn failed_after(mut told: Told, index: usize, rule: Option<RuleId>) -> Judged {
     judge(&scenario, &told.events.iter().cloned().collect())
 }
 
+#[rstest]
+#[case::played_to_its_end(Some(EndedBy::Finished), true)]
+#[case::interrupted(Some(EndedBy::Interrupted), false)]
+#[case::killed(None, false)]
+fn what_a_scenario_expects_is_not_held_against_a_play_that_was_broken_off(
+    #[case] end: Option<EndedBy>,
+    #[case] is_broken: bool,
+) {
+    let scenario = scenario::told::scenario(
+        "{ never: { trainjob: train, opened: true } }",
+        "{ called: open, for: train }",
+    );
+    let mut told = Told::kueue().starts().opens().clone();
+    if let Some(why) = end {
+        told.tell(None, What::End(End { why }));
+    }
+    let judged = judge(&scenario, &told.events.iter().cloned().collect());
+    let fails = matches!(judged.overall, Overall::Fail { .. });
+    assert_eq!(fails, is_broken, "{:?}", judged.overall);
+}
+
 #[test]
 fn a_call_that_answers_otherwise_breaks_the_scenario() {
     // Step 5 is Open.
