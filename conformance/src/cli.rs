@@ -2,13 +2,13 @@
 
 mod check;
 mod cluster;
-mod containers;
 mod context;
 mod doctor;
 mod list;
 mod mutants;
 mod parity;
 mod play;
+mod remove_containers;
 mod run;
 mod scenarios;
 mod subject;
@@ -58,8 +58,8 @@ enum Command {
     #[command(hide = true)]
     Subject(subject::Arguments),
     /// Waits for a run's end, and removes what is left of its containers. Started by `run`.
-    #[command(name = containers::SUBCOMMAND, hide = true)]
-    Containers(containers::Arguments),
+    #[command(name = remove_containers::SUBCOMMAND, hide = true)]
+    RemoveContainers(remove_containers::Arguments),
     /// Becomes another program that dies with its parent. Started by the supervisor.
     #[command(name = guard::SUBCOMMAND, hide = true)]
     Guard(guard::Arguments),
@@ -77,7 +77,9 @@ pub fn main() -> Ended {
         Command::Mutants(arguments) => in_runtime(mutants::run(arguments)).into(),
         Command::Parity(arguments) => parity::run(&arguments).into(),
         Command::Check(arguments) => check::run(arguments).into(),
-        Command::Containers(arguments) => in_runtime(containers::run(arguments)).into(),
+        Command::RemoveContainers(arguments) => {
+            in_runtime(remove_containers::run(arguments)).into()
+        }
         Command::Subject(arguments) => in_runtime(subject::run(arguments)).into(),
         // These two make their own runtime: one starts its children from the main thread alone,
         // the other has to have a single thread.

@@ -2,6 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use object::Endianness;
+use object::elf::{FileHeader64, PT_INTERP};
+use object::read::elf::{FileHeader, ProgramHeader};
 use sha2::{Digest, Sha256};
 
 /// Its name.
@@ -92,26 +95,12 @@ impl Program {
     }
 }
 
-/// Whether a program names no interpreter that would load libraries for it; `None` if it is no 64-bit,
-/// little-endian ELF.
+/// Whether a program names no interpreter that would load libraries for it; `None` if it is no 64-bit ELF.
 fn is_static(bytes: &[u8]) -> Option<bool> {
-    const INTERPRETER: u32 = 3;
-    if bytes.get(..6)? != b"\x7fELF\x02\x01" {
-        return None;
-    }
-    let number = |at: usize, length: usize| -> Option<usize> {
-        let mut all = [0; 8];
-        all.get_mut(..length)?.copy_from_slice(bytes.get(at..at.checked_add(length)?)?);
-        usize::try_from(u64::from_le_bytes(all)).ok()
-    };
-    let (headers, size, count) = (number(32, 8)?, number(54, 2)?, number(56, 2)?);
-    for index in 0..count {
-        let kind = number(headers.checked_add(index * size)?, 4)?;
-        if kind == INTERPRETER as usize {
-            return Some(false);
-        }
-    }
-    Some(true)
+    let header = FileHeader64::<Endianness>::parse(bytes).ok()?;
+    let endian = header.endian().ok()?;
+    let segments = header.program_headers(endian, bytes).ok()?;
+    Some(!segments.iter().any(|segment| segment.p_type(endian) == PT_INTERP))
 }
 
 #[cfg(test)]
@@ -121,8 +110,8 @@ mod tests {
     /// An ELF file with one program header of this kind.
     fn elf(kind: u8) -> Vec<u8> {
         let mut bytes = vec![0; 64 + 56];
-        bytes[..6].copy_from_slice(b"\x7fELF\x02\x01");
-        (bytes[32], bytes[54], bytes[56], bytes[64]) = (64, 56, 1, kind);
+        bytes[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
+        (bytes[20], bytes[32], bytes[54], bytes[56], bytes[64]) = (1, 64, 56, 1, kind);
         bytes
     }
 

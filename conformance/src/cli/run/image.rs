@@ -8,8 +8,8 @@ use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
 use super::Asked;
-use crate::cli::containers;
 use crate::cli::play::code_of;
+use crate::cli::remove_containers;
 use crate::cli::terminal::{complain, say};
 use crate::cluster::local::guard::THIS_PROGRAM;
 use crate::exit_code::ExitCode;
@@ -52,7 +52,7 @@ pub(super) async fn ready(
 impl Sweeper {
     fn start(run: &str) -> Result<Self, ExitCode> {
         let mut command = Command::new(THIS_PROGRAM);
-        command.args([containers::SUBCOMMAND, "--run", run]).stdin(Stdio::piped());
+        command.args([remove_containers::SUBCOMMAND, "--run", run]).stdin(Stdio::piped());
         command.stdout(Stdio::null());
         // A Ctrl-C at the terminal is not for it.
         command.process_group(0);

@@ -38,7 +38,8 @@ pub(super) async fn load(
     let file = folder.join("image.tar");
     let failed = |error: std::io::Error| ClusterError::io(&file, &error);
     fs::create_dir_all(&folder).map_err(failed)?;
-    fs::write(&file, archive(&image, program.bytes())).map_err(failed)?;
+    let archive = archive(&image, program.bytes()).map_err(failed)?;
+    fs::write(&file, archive).map_err(failed)?;
     let place = format!("{IN_NODE}-{digest}");
     node.copy_in(&folder, &place).await?;
     let script =
@@ -49,8 +50,8 @@ pub(super) async fn load(
 }
 
 /// The image as `docker save` writes one. The same program gives the same bytes.
-fn archive(image: &str, program: &[u8]) -> Vec<u8> {
-    let layer = tar(&[(PLACE, program)], 0o755);
+fn archive(image: &str, program: &[u8]) -> std::io::Result<Vec<u8>> {
+    let layer = tar(&[(PLACE, program)], 0o755)?;
     let config = json!({
         "architecture": "amd64",
         "os": "linux",
@@ -75,34 +76,19 @@ fn sha256(bytes: &[u8]) -> String {
     format!("{:x}", Sha256::digest(bytes))
 }
 
-/// A tar of files (POSIX.1-1988), all of this mode, root's, and as old as can be.
-fn tar(files: &[(&str, &[u8])], mode: u32) -> Vec<u8> {
-    const BLOCK: usize = 512;
-    let mut tar = Vec::new();
+/// A tar of files, all of this mode, root's, and as old as can be.
+fn tar(files: &[(&str, &[u8])], mode: u32) -> std::io::Result<Vec<u8>> {
+    let mut tar = tar::Builder::new(Vec::new());
     for (name, content) in files {
-        let mut header = [0; BLOCK];
-        let mut put = |at: usize, text: &str| {
-            header[at..at + text.len()].copy_from_slice(text.as_bytes());
-        };
-        put(0, name);
-        put(100, &format!("{mode:07o}"));
-        put(108, "0000000");
-        put(116, "0000000");
-        put(124, &format!("{:011o}", content.len()));
-        put(136, "00000000000");
-        // The sum is taken with spaces in its own place.
-        put(148, "        ");
-        put(156, "0");
-        put(257, "ustar");
-        put(263, "00");
-        let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
-        header[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
-        tar.extend_from_slice(&header);
-        tar.extend_from_slice(content);
-        tar.resize(tar.len().next_multiple_of(BLOCK), 0);
+        let mut header = tar::Header::new_ustar();
+        header.set_mode(mode);
+        header.set_uid(0);
+        header.set_gid(0);
+        header.set_mtime(0);
+        header.set_size(content.len() as u64);
+        tar.append_data(&mut header, name, *content)?;
     }
-    tar.resize(tar.len() + 2 * BLOCK, 0);
-    tar
+    tar.into_inner()
 }
 
 #[cfg(test)]
@@ -122,7 +108,7 @@ mod tests {
 
     #[test]
     fn the_image_is_the_program_alone() {
-        let outer = unpacked(&archive("name:tag", b"program"));
+        let outer = unpacked(&archive("name:tag", b"program").unwrap());
         let read = |name: &str| std::fs::read(outer.path().join(name)).unwrap();
         let manifest: serde_json::Value = serde_json::from_slice(&read("manifest.json")).unwrap();
         assert_eq!(manifest[0]["RepoTags"], json!(["name:tag"]));
@@ -140,6 +126,7 @@ mod tests {
 
     #[test]
     fn the_same_program_gives_the_same_image() {
-        assert_eq!(archive("n:t", b"program"), archive("n:t", b"program"));
+        let once = || archive("n:t", b"program").unwrap();
+        assert_eq!(once(), once());
     }
 }

@@ -8,7 +8,7 @@ use crate::exit_code::ExitCode;
 use crate::subject;
 
 /// The hidden subcommand's name.
-pub(super) const SUBCOMMAND: &str = "containers";
+pub(super) const SUBCOMMAND: &str = "remove-containers";
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
